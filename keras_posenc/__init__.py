@@ -1,0 +1,54 @@
+"""Sinusoidal positional encodings for Keras 3, in one, two, three or more dimensions.
+
+Where things are: `_waves` makes waves of the options, `_evaluate` makes numbers of the
+waves, and the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to
+their input.
+"""
+
+from keras_posenc import tf_encodings, torch_encodings
+from keras_posenc._encoding import (
+    PositionalEncoding,
+    PositionalEncoding1D,
+    PositionalEncoding2D,
+    PositionalEncoding3D,
+    PositionalEncodingPermute1D,
+    PositionalEncodingPermute2D,
+    PositionalEncodingPermute3D,
+)
+from keras_posenc._sinusoid import SinusoidEncoding
+from keras_posenc._summer import Summer
+from keras_posenc._table import sinusoidal_table
+from keras_posenc.tf_encodings import (
+    TFPositionalEncoding1D,
+    TFPositionalEncoding2D,
+    TFPositionalEncoding3D,
+    TFPositionalEncodingPermute1D,
+    TFPositionalEncodingPermute2D,
+    TFPositionalEncodingPermute3D,
+    TFSummer,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PositionalEncoding",
+    "PositionalEncoding1D",
+    "PositionalEncoding2D",
+    "PositionalEncoding3D",
+    "PositionalEncodingPermute1D",
+    "PositionalEncodingPermute2D",
+    "PositionalEncodingPermute3D",
+    "SinusoidEncoding",
+    "Summer",
+    "TFPositionalEncoding1D",
+    "TFPositionalEncoding2D",
+    "TFPositionalEncoding3D",
+    "TFPositionalEncodingPermute1D",
+    "TFPositionalEncodingPermute2D",
+    "TFPositionalEncodingPermute3D",
+    "TFSummer",
+    "__version__",
+    "sinusoidal_table",
+    "tf_encodings",
+    "torch_encodings",
+]

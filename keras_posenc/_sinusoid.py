@@ -1,0 +1,105 @@
+"""The drop-in for the torch module that many notebooks carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_posenc._arguments import positive_integer
+from keras_posenc._evaluate import encoding_terms
+from keras_posenc._layer import EncodingLayer, Shape, check_dims
+from keras_posenc._waves import WaveOptions
+
+# The encoding has no options, and takes the number of channels from the input.
+_OPTIONS = WaveOptions(rank=1)
+
+
+@keras.saving.register_keras_serializable(package="keras_posenc")
+class SinusoidEncoding(EncodingLayer):
+    """Adds the sinusoidal encoding of its positions to a batch of sequences.
+
+    Takes the place of the torch module of the same name and arguments that many
+    notebooks carry. For position `x` and `i = 0 .. hidden_dim/2 - 1`, it adds
+
+        PE(x, 2*i)     = sin(x / 10000**(2*i / hidden_dim))
+        PE(x, 2*i + 1) = cos(x / 10000**(2*i / hidden_dim))
+
+    Positions count from 0. The numbers are computed in float32 or better under
+    every dtype policy and rounded once. Masks pass through.
+
+    Args:
+        hidden_dim: Integer. Channels of the input. Positive. An odd number gets the
+            frequencies of the next even one.
+        max_len: Integer. The longest sequence taken, in positions. Positive. Where a
+            length is known only when a graph runs, the limit is not enforced, and
+            the numbers are right all the same. Defaults to `5000`.
+        dtype_override: Another name of `dtype`. Defaults to `None`.
+        **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
+            string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
+
+    Call arguments:
+        inputs: Tensor of shape `(batch, length, hidden_dim)`, of any dtype. Integers
+            and booleans become numbers of the compute dtype.
+
+    Returns:
+        Tensor of the input's shape, in the layer's compute dtype: the input plus the
+        encoding.
+
+    Raises:
+        TypeError: If `hidden_dim` or `max_len` is no integer.
+        ValueError: If one of them is not positive; when called, if the input has
+            another number of channels, more than `max_len` positions or another
+            rank, or is sparse or ragged.
+
+    Example:
+        >>> import numpy as np
+        >>> import keras
+        >>> from keras_posenc import SinusoidEncoding
+        >>> y = SinusoidEncoding(hidden_dim=8, max_len=100)(np.zeros((2, 3, 8)))
+        >>> print(keras.ops.convert_to_numpy(y)[1, 1].round(3))
+        [0.841 0.54  0.1   0.995 0.01  1.    0.001 1.   ]
+
+    Reference:
+        - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
+    """
+
+    def __init__(
+        self,
+        hidden_dim: int,
+        max_len: int = 5000,
+        dtype_override: Any = None,
+        **kwargs: Any,
+    ):
+        super().__init__(dtype_override=dtype_override, **kwargs)
+        self.hidden_dim = positive_integer("hidden_dim", hidden_dim)
+        self.max_len = positive_integer("max_len", max_len)
+
+    def call(self, inputs: Any) -> Any:
+        total = ops.cast(inputs, self.input_dtype)
+        for term in encoding_terms(total, _OPTIONS, 2, self.input_dtype):
+            total = total + term
+        return total
+
+    def check_shape(self, shape: Shape) -> None:
+        check_dims(self, shape, ("batch", "length", "channels"))
+        _, length, channels = shape
+        if channels != self.hidden_dim:
+            raise ValueError(
+                "SinusoidEncoding expects inputs of shape (batch, length, "
+                f"hidden_dim={self.hidden_dim}). Received: inputs of shape {shape}"
+            )
+        if type(length) is int and length > self.max_len:
+            raise ValueError(
+                "SinusoidEncoding expects at most "
+                f"max_len={self.max_len} positions, found {length}. "
+                f"Received: inputs of shape {shape}"
+            )
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "max_len": self.max_len,
+        }

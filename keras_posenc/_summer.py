@@ -1,0 +1,131 @@
+"""The layer that adds an encoding to its input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_posenc import _backend
+from keras_posenc._encoding import PositionalEncoding
+from keras_posenc._layer import EncodingLayer, Shape
+
+
+@keras.saving.register_keras_serializable(package="keras_posenc")
+class Summer(EncodingLayer):
+    """Adds to its input the encoding that a layer makes for it.
+
+    `Summer(penc)(x)` is `x + penc(x)`, added once and in the compute dtype of the
+    `Summer`. For the layers of this package the encoding is never spread over the
+    batch: each axis is added as it is, by broadcasting. The numbers of the encoding
+    are computed in float32 or better, then rounded to the dtype of `penc`. Masks
+    pass through.
+
+    Args:
+        penc: Layer. One of this package, or any layer that returns a tensor of its
+            input's shape.
+        dtype_override: Another name of `dtype`. Defaults to `None`.
+        **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
+            string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
+
+    Call arguments:
+        inputs: Tensor of a shape that `penc` takes, of any dtype. Integers and
+            booleans become numbers of the compute dtype.
+
+    Returns:
+        Tensor of the input's shape, in the layer's compute dtype.
+
+    Raises:
+        TypeError: If `penc` is no Keras layer.
+        ValueError: When called, if the encoding has another shape than the input, or
+            if the input does not suit `penc`, or is sparse or ragged.
+
+    Example:
+        >>> import numpy as np
+        >>> import keras
+        >>> from keras_posenc import PositionalEncoding1D, Summer
+        >>> x = np.full((1, 6, 10), 2.0)
+        >>> y = Summer(PositionalEncoding1D(10))(x)
+        >>> print(keras.ops.convert_to_numpy(y)[0, 0, :4])
+        [2. 3. 2. 3.]
+
+    Reference:
+        - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
+    """
+
+    def __init__(
+        self, penc: keras.layers.Layer, dtype_override: Any = None, **kwargs: Any
+    ):
+        super().__init__(dtype_override=dtype_override, **kwargs)
+        if not isinstance(penc, keras.layers.Layer):
+            raise TypeError(
+                "`penc` must be a Keras layer that returns a tensor of its input's "
+                f"shape. Received: penc={penc!r} (of type {type(penc).__name__})"
+            )
+        self.penc = penc
+
+    def build(self, input_shape: Any) -> None:
+        super().build(input_shape)
+        if isinstance(self.penc, EncodingLayer):
+            if not self.penc.built:
+                self.penc.build(input_shape)
+            return
+        # A symbolic call builds any layer, also one whose `build` is Keras's own,
+        # and shows what it returns before there is anything to add.
+        x = keras.KerasTensor(tuple(input_shape), dtype=self.compute_dtype)
+        _require_shape(self.penc(x), tuple(input_shape), self.penc)
+
+    def call(self, inputs: Any) -> Any:
+        total = ops.cast(inputs, self.input_dtype)
+        for term in self._terms(total):
+            total = total + ops.cast(term, self.input_dtype)
+        return total
+
+    def check_shape(self, shape: Shape) -> None:
+        """Raises where `penc` does not fit `shape`, or encodes another one."""
+        if isinstance(self.penc, EncodingLayer):
+            encoded = self.penc.compute_output_shape(shape)
+            if encoded != shape:
+                raise _shape_error(self.penc, encoded, shape)
+
+    def get_config(self) -> dict[str, Any]:
+        penc = keras.saving.serialize_keras_object(self.penc)
+        return {**super().get_config(), "penc": penc}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Summer:
+        penc = keras.saving.deserialize_keras_object(config["penc"])
+        return super().from_config({**config, "penc": penc})
+
+    def _terms(self, inputs: Any) -> list[Any]:
+        # A subclass that has a `call` of its own means it: only ours is cut short.
+        if getattr(type(self.penc), "call", None) is PositionalEncoding.call:
+            return self.penc.terms(inputs)
+        encoding = self.penc(inputs)
+        _require_shape(encoding, tuple(inputs.shape), self.penc)
+        if None in tuple(encoding.shape):
+            # Sizes that only the running graph knows: reshaping stops a broadcast.
+            encoding = ops.reshape(encoding, _backend.shape(inputs))
+        return [encoding]
+
+
+def _require_shape(encoding: Any, shape: Shape, penc: keras.layers.Layer) -> None:
+    """Raises where `encoding` is known not to have `shape`."""
+    if not hasattr(encoding, "shape"):
+        raise ValueError(
+            f"`penc` must return one tensor. Received: {type(encoding).__name__} "
+            f"from penc={penc!r}"
+        )
+    encoded = tuple(encoding.shape)
+    same_rank = len(encoded) == len(shape)
+    pairs = zip(encoded, shape, strict=same_rank)
+    if not same_rank or any(a != b for a, b in pairs if None not in (a, b)):
+        raise _shape_error(penc, encoded, shape)
+
+
+def _shape_error(penc: keras.layers.Layer, encoded: Shape, shape: Shape) -> ValueError:
+    return ValueError(
+        f"`Summer` expects an encoding of its input's shape {shape}; it never "
+        f"broadcasts. Received: an encoding of shape {encoded} from penc={penc!r}"
+    )

@@ -1,0 +1,117 @@
+"""Every layer, with an input that suits it, for the checks that all of them pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import reference
+from keras import ops
+
+import keras_posenc as kp
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer to test, and the shape of an input (distinct sizes, off the square)."""
+
+    name: str
+    make: Callable[..., keras.layers.Layer]
+    shape: tuple[int, ...]
+    channel_dim: int = -1
+    adds: bool = False
+
+    def inputs(self, dtype: str = "float32") -> np.ndarray:
+        values = np.random.default_rng(0).normal(scale=3, size=self.shape)
+        return values.astype(dtype)
+
+    def encoding(self) -> np.ndarray:
+        """What the formula gives for one element of the batch, in float64."""
+        shape = list(self.shape[1:])
+        channels = shape.pop(self.channel_dim if self.channel_dim < 0 else 0)
+        table = reference.encode(tuple(shape), channels)
+        return table if self.channel_dim < 0 else np.moveaxis(table, -1, 0)
+
+    def expected(self, inputs: np.ndarray) -> np.ndarray:
+        added = inputs.astype("float64") if self.adds else np.zeros(inputs.shape)
+        return added + self.encoding()
+
+
+def _summer(inner: Callable[..., keras.layers.Layer]) -> Callable[..., Any]:
+    def make(**kwargs: Any) -> kp.Summer:
+        # The encoding in the dtype of the sum, as a user with one policy has it.
+        dtype = {"dtype": kwargs["dtype"]} if "dtype" in kwargs else {}
+        return kp.Summer(inner(**dtype), **kwargs)
+
+    return make
+
+
+def _part(cls: type, *args: Any, **fixed: Any) -> Callable[..., Any]:
+    return lambda **kwargs: cls(*args, **fixed, **kwargs)
+
+
+_P1 = _part(kp.PositionalEncoding1D, 10)
+_P2 = _part(kp.PositionalEncoding2D, 8)
+_P3 = _part(kp.PositionalEncoding3D, 11)
+_PM1 = _part(kp.PositionalEncodingPermute1D, 10)
+_PM2 = _part(kp.PositionalEncodingPermute2D, 7)
+_PM3 = _part(kp.PositionalEncodingPermute3D, 11)
+_P2_FIRST = _part(kp.PositionalEncoding2D, 8, data_format="channels_first")
+_RANK2 = _part(kp.PositionalEncoding, 2, 8)
+_RANK3_FIRST = _part(kp.PositionalEncoding, 3, 12, data_format="channels_first")
+_ANY_CHANNELS = _part(kp.PositionalEncoding2D)
+
+ENCODERS = [
+    Case("P1", _P1, (2, 6, 10)),
+    Case("P2", _P2, (2, 6, 3, 8)),
+    Case("P3", _P3, (2, 5, 6, 4, 11)),
+    Case("Pm1", _PM1, (2, 10, 6), channel_dim=1),
+    Case("Pm2", _PM2, (2, 7, 6, 3), channel_dim=1),
+    Case("Pm3", _PM3, (2, 11, 5, 6, 4), channel_dim=1),
+    Case("P2first", _P2_FIRST, (2, 8, 6, 3), channel_dim=1),
+    Case("Prank2", _RANK2, (2, 6, 3, 8)),
+    Case("Prank3first", _RANK3_FIRST, (2, 12, 5, 6, 4), channel_dim=1),
+    Case("P2anychannels", _ANY_CHANNELS, (2, 6, 3, 8)),
+]
+SUMMERS = [
+    Case("S(P1)", _summer(_P1), (2, 6, 10), adds=True),
+    Case("S(P2)", _summer(_P2), (2, 6, 3, 8), adds=True),
+    Case("S(P3)", _summer(_P3), (2, 5, 6, 4, 11), adds=True),
+    Case("S(Pm1)", _summer(_PM1), (2, 10, 6), channel_dim=1, adds=True),
+    Case("S(Pm2)", _summer(_PM2), (2, 7, 6, 3), channel_dim=1, adds=True),
+    Case("S(Pm3)", _summer(_PM3), (2, 11, 5, 6, 4), channel_dim=1, adds=True),
+    Case("Sinusoid", _part(kp.SinusoidEncoding, 10, 50), (2, 6, 10), adds=True),
+]
+LAYERS = ENCODERS + SUMMERS
+
+each_layer = pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
+each_encoder = pytest.mark.parametrize("case", ENCODERS, ids=lambda case: case.name)
+each_summer = pytest.mark.parametrize("case", SUMMERS, ids=lambda case: case.name)
+
+
+def to_numpy(x: Any) -> np.ndarray:
+    """A tensor of any dtype as float64: every float dtype fits in it exactly."""
+    if keras.backend.standardize_dtype(x.dtype) == "bfloat16":
+        x = ops.cast(x, "float32")
+    return ops.convert_to_numpy(x).astype("float64")
+
+
+def dtype_of(x: Any) -> str:
+    return keras.backend.standardize_dtype(x.dtype)
+
+
+def to_tensor(values: np.ndarray, dtype: str | None = None) -> Any:
+    return ops.convert_to_tensor(values, dtype=dtype)
+
+
+# Half a unit of the last place near 1, and the rounding of float32 that comes first.
+ROUNDING = {
+    "float16": 2.0**-12 + 2e-7,
+    "bfloat16": 2.0**-9 + 2e-7,
+    "float32": 2.0**-25 + 1e-8,  # sine and cosine in float64 are right to 1e-15
+    "float64": 1e-12,
+}

@@ -1,0 +1,50 @@
+"""Every run says which backend it tests; a lane makes sure that it tests only that."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+
+import keras
+import pytest
+
+BACKENDS = ("jax", "tensorflow", "torch")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--only-backend",
+        choices=BACKENDS,
+        help="fail at once unless Keras runs on this backend and no other can be "
+        "imported",
+    )
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    wanted = session.config.getoption("--only-backend")
+    if wanted is None:
+        return
+    if keras.backend.backend() != wanted:
+        pytest.exit(f"Keras runs on {keras.backend.backend()}, not on {wanted}.", 3)
+    others = [name for name in BACKENDS if name != wanted and _installed(name)]
+    if others:
+        pytest.exit(f"A lane for {wanted} alone can import {', '.join(others)}.", 3)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    import keras_posenc
+
+    versions = [f"keras {keras.__version__}"]
+    versions += [
+        f"{name} {importlib.metadata.version(name)}"
+        for name in BACKENDS
+        if _installed(name) and name != "tensorflow"
+    ]
+    return (
+        f"backend: {keras.backend.backend()} ({', '.join(versions)}); "
+        f"testing {keras_posenc.__file__}"
+    )
+
+
+def _installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None

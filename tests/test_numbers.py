@@ -1,0 +1,246 @@
+"""The numbers: against the formulas, against hand-worked values, against each other."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import reference
+from cases import (
+    ROUNDING,
+    Case,
+    each_encoder,
+    each_layer,
+    each_summer,
+    to_numpy,
+    to_tensor,
+)
+
+import keras_posenc as kp
+
+FAMILIES = {
+    "P1": (kp.PositionalEncoding1D, (5,), False),
+    "P2": (kp.PositionalEncoding2D, (4, 3), False),
+    "P3": (kp.PositionalEncoding3D, (3, 4, 2), False),
+    "Pm1": (kp.PositionalEncodingPermute1D, (5,), True),
+    "Pm2": (kp.PositionalEncodingPermute2D, (4, 3), True),
+    "Pm3": (kp.PositionalEncodingPermute3D, (3, 4, 2), True),
+}
+each_family = pytest.mark.parametrize("family", FAMILIES)
+
+
+@each_layer
+def test_equals_the_formula(case: Case):
+    inputs = case.inputs()
+    outputs = to_numpy(case.make()(to_tensor(inputs)))
+    # One rounding of the encoding and, where it is added, one of a sum below 16.
+    tolerance = ROUNDING["float32"] + (2.0**-21 if case.adds else 0)
+    np.testing.assert_allclose(outputs, case.expected(inputs), rtol=0, atol=tolerance)
+
+
+# The layers warn where an axis has no room, which F2 tests; here only numbers count.
+@pytest.mark.filterwarnings("ignore:.*has no channel for axis:UserWarning")
+@each_family
+@pytest.mark.parametrize("channels", range(1, 65))
+def test_F1_every_number_of_channels(family: str, channels: int):
+    layer, sizes, channels_first = FAMILIES[family]
+    shape = (1, channels, *sizes) if channels_first else (1, *sizes, channels)
+    outputs = to_numpy(layer(channels)(np.zeros(shape, "float32")))
+    table = reference.encode(sizes, channels)
+    expected = np.moveaxis(table, -1, 0) if channels_first else table
+    assert outputs.shape == shape
+    np.testing.assert_allclose(outputs[0], expected, rtol=0, atol=ROUNDING["float32"])
+
+
+def test_F1_permute_with_an_odd_count_on_a_long_axis():
+    outputs = kp.PositionalEncodingPermute2D(169)(np.zeros((1, 169, 1, 1024)))
+    expected = np.moveaxis(reference.encode_2d(1, 1024, 169), -1, 0)
+    np.testing.assert_allclose(
+        to_numpy(outputs)[0], expected, rtol=0, atol=ROUNDING["float32"]
+    )
+
+
+def test_F4_more_channels_than_the_input_has():
+    outputs = kp.PositionalEncoding2D(170)(np.zeros((1, 8, 6, 2), "float32"))
+    expected = reference.encode_2d(8, 6, 170)[..., :2]
+    assert tuple(outputs.shape) == (1, 8, 6, 2)
+    np.testing.assert_allclose(
+        to_numpy(outputs)[0], expected, rtol=0, atol=ROUNDING["float32"]
+    )
+
+
+def test_F6_hand_worked_1d():
+    row = to_numpy(kp.PositionalEncoding1D(4)(np.zeros((1, 3, 4), "float32")))[0, 1]
+    # sin 1, cos 1, sin 0.01, cos 0.01, to seven digits.
+    expected = [0.8414710, 0.5403023, 0.0099998, 0.9999500]
+    np.testing.assert_allclose(row, expected, rtol=0, atol=1e-7)
+
+
+def test_F6_hand_worked_2d():
+    outputs = to_numpy(kp.PositionalEncoding2D(8)(np.zeros((1, 3, 4, 8), "float32")))
+    # At x = 1, y = 2: sin and cos of 1 and 0.01, then of 2 and 0.02.
+    expected = [
+        *(0.8414710, 0.5403023, 0.0099998, 0.9999500),
+        *(0.9092974, -0.4161468, 0.0199987, 0.9998000),
+    ]
+    np.testing.assert_allclose(outputs[0, 1, 2], expected, rtol=0, atol=1e-7)
+
+
+def test_F6_hand_worked_3d():
+    layer = kp.PositionalEncoding3D(12)
+    outputs = to_numpy(layer(np.zeros((1, 3, 4, 5, 12), "float32")))
+    # At x = 2, y = 1, z = 3: sin and cos of 2 and 0.02, of 1 and 0.01, of 3 and 0.03.
+    expected = [
+        *(0.9092974, -0.4161468, 0.0199987, 0.9998000),
+        *(0.8414710, 0.5403023, 0.0099998, 0.9999500),
+        *(0.1411200, -0.9899925, 0.0299955, 0.9995500),
+    ]
+    np.testing.assert_allclose(outputs[0, 2, 1, 3], expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("block", [0, 1, 2])
+@pytest.mark.parametrize("family", ["P2", "P3"])
+def test_F6_a_block_varies_along_its_own_axis_alone(family: str, block: int):
+    layer, sizes, _ = FAMILIES[family]
+    rank = len(sizes)
+    block = block % rank
+    outputs = to_numpy(layer(4 * rank)(np.zeros((1, *sizes, 4 * rank), "float32")))[0]
+    values = np.moveaxis(outputs[..., 4 * block : 4 * block + 4], block, 0)
+    others = values.reshape(sizes[block], -1, 4)
+    assert (others == others[:, :1]).all()
+    assert len(np.unique(others[:, 0], axis=0)) == sizes[block]
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("channels", [5, 7, 12])
+@pytest.mark.filterwarnings("ignore:.*has no channel for axis:UserWarning")
+def test_F7_permute_is_the_transpose(rank: int, channels: int):
+    last, sizes, _ = FAMILIES[f"P{rank}"]
+    first, _, _ = FAMILIES[f"Pm{rank}"]
+    inputs = np.zeros((2, channels, *sizes), "float32")
+    permuted = to_numpy(first(channels)(inputs))
+    outputs = to_numpy(last(channels)(np.moveaxis(inputs, 1, -1)))
+    np.testing.assert_array_equal(permuted, np.moveaxis(outputs, -1, 1))
+
+
+@each_summer
+def test_F9_adds_exactly_once(case: Case):
+    inputs = case.inputs()
+    added = to_numpy(case.make()(to_tensor(inputs))) - inputs
+    # The sum is rounded: by at most half a unit of the last place of the larger of x
+    # and the sum, of which numbers below 16 have units of 2^-20.
+    np.testing.assert_allclose(
+        added, np.broadcast_to(case.encoding(), case.shape), rtol=0, atol=2.0**-20
+    )
+
+
+@pytest.mark.parametrize("case_name", ["P1", "P2", "P3"])
+def test_F9_sine_and_cosine_of_a_pair_have_norm_one(case_name: str):
+    layer, sizes, _ = FAMILIES[case_name]
+    outputs = to_numpy(layer(12)(np.zeros((1, *sizes, 12), "float32")))
+    norms = outputs[..., 0::2] ** 2 + outputs[..., 1::2] ** 2
+    np.testing.assert_allclose(norms, 1, rtol=0, atol=4 * ROUNDING["float32"])
+
+
+@each_encoder
+def test_F10_the_batch_is_kept_and_makes_no_difference(case: Case):
+    outputs = to_numpy(case.make()(np.zeros((16, *case.shape[1:]), "float32")))
+    assert outputs.shape == (16, *case.shape[1:])
+    assert (outputs == outputs[:1]).all()
+
+
+def test_values_of_the_input_make_no_difference():
+    inputs = np.full((1, 5, 8), np.nan, "float32")
+    outputs = to_numpy(kp.PositionalEncoding1D(8)(inputs))[0]
+    expected = reference.encode_1d(5, 8)
+    np.testing.assert_allclose(outputs, expected, rtol=0, atol=ROUNDING["float32"])
+
+
+def test_U8_built_at_one_length_and_called_at_another():
+    layer = kp.PositionalEncoding1D(16)
+    layer(np.zeros((1, 10, 16), "float32"))
+    outputs = to_numpy(layer(np.zeros((1, 10_000, 16), "float32")))[0]
+    expected = reference.encode_1d(10_000, 16)
+    np.testing.assert_allclose(outputs, expected, rtol=0, atol=ROUNDING["float32"])
+
+
+def test_a_longer_table_begins_with_the_shorter():
+    layer = kp.PositionalEncoding1D(16)
+    short = to_numpy(layer(np.zeros((1, 7, 16), "float32")))
+    long = to_numpy(layer(np.zeros((1, 300, 16), "float32")))
+    np.testing.assert_array_equal(long[:, :7], short)
+
+
+@pytest.mark.parametrize("base", [1.5, 20.0, 1e6])
+def test_max_wavelength(base: float):
+    layer = kp.PositionalEncoding1D(8, max_wavelength=base)
+    expected = reference.encode_1d(50, 8, base)
+    np.testing.assert_allclose(
+        to_numpy(layer(np.zeros((1, 50, 8), "float32")))[0],
+        expected,
+        rtol=0,
+        atol=ROUNDING["float32"],
+    )
+
+
+def test_max_wavelength_of_each_axis():
+    layer = kp.PositionalEncoding2D(8, max_wavelength=[20.0, 1e6])
+    outputs = to_numpy(layer(np.zeros((1, 6, 5, 8), "float32")))[0]
+    rows, columns = reference.encode_1d(6, 4, 20.0), reference.encode_1d(5, 4, 1e6)
+    tolerance = ROUNDING["float32"]
+    np.testing.assert_allclose(outputs[:, 2, :4], rows, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(outputs[3, :, 4:], columns, rtol=0, atol=tolerance)
+
+
+def test_D9_two_layers_with_different_wavelengths_in_one_process():
+    inputs = np.zeros((1, 50, 8), "float32")
+    first = to_numpy(kp.PositionalEncoding1D(8)(inputs))
+    second = to_numpy(kp.PositionalEncoding1D(8, max_wavelength=100.0)(inputs))
+    assert np.abs(first - second).max() > 0.5
+
+
+def test_rank_four():
+    outputs = to_numpy(kp.PositionalEncoding(4, 16)(np.zeros((1, 2, 3, 4, 5, 16))))[0]
+    for axis, size in enumerate((2, 3, 4, 5)):
+        block = np.moveaxis(outputs, axis, 0)[:, 0, 0, 0, 4 * axis : 4 * axis + 4]
+        np.testing.assert_allclose(
+            block, reference.encode_1d(size, 4), rtol=0, atol=ROUNDING["float32"]
+        )
+
+
+def test_channels_none_follows_each_input():
+    layer = kp.PositionalEncoding1D()
+    for channels in (8, 12):
+        outputs = to_numpy(layer(np.zeros((1, 20, channels), "float32")))[0]
+        np.testing.assert_allclose(
+            outputs,
+            reference.encode_1d(20, channels),
+            rtol=0,
+            atol=ROUNDING["float32"],
+        )
+
+
+SINUSOID_ROWS = [
+    [0, 1, 0, 1, 0, 1, 0, 1],
+    [0.84147, 0.54030, 0.099833, 0.99500, 0.0099998, 0.99995, 0.001, 1.0],
+    [0.90930, -0.41615, 0.19867, 0.98007, 0.019999, 0.99980, 0.002, 1.0],
+]
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_sinusoid_encoding_rows_of_the_notebooks(batch: int):
+    outputs = kp.SinusoidEncoding(8)(np.zeros((batch, 3, 8), "float32"))
+    expected = np.broadcast_to(SINUSOID_ROWS, (batch, 3, 8))
+    np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=1e-5)
+
+
+def test_channels_last_is_the_default_whatever_keras_is_told():
+    before = keras.config.image_data_format()
+    keras.config.set_image_data_format("channels_first")
+    try:
+        outputs = kp.PositionalEncoding2D(8)(np.zeros((1, 4, 3, 8), "float32"))
+    finally:
+        keras.config.set_image_data_format(before)
+    np.testing.assert_allclose(
+        to_numpy(outputs)[0], reference.encode_2d(4, 3, 8), rtol=0, atol=1e-7
+    )
