@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import keras
 import numpy as np
 from keras import ops
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def shape(x: Any) -> tuple[Any, ...]:
@@ -42,8 +43,8 @@ def is_known(size: Any) -> bool:
     return True
 
 
-def host_constant(function: Callable[P, np.ndarray]) -> Callable[P, np.ndarray]:
-    """Marks a pure NumPy function of hashable arguments as a constant to compilers.
+def host_constant(function: Callable[P, R]) -> Callable[P, R]:
+    """Marks a pure function of hashable arguments as a constant to compilers.
 
     torch.compile would trace into it, and rewrite its NumPy as torch operations.
     """
@@ -112,5 +113,5 @@ def available_dtype(dtype: str) -> str:
     if dtype == "float64" and keras.backend.backend() == "jax":
         import jax
 
-        return str(jax.dtypes.canonicalize_dtype(dtype))
+        return dtype if jax.config.jax_enable_x64 else "float32"
     return dtype

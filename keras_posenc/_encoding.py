@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar, Unpack, cast
+import operator
+from typing import Any, ClassVar, Unpack
 
 import keras
 
@@ -118,7 +119,7 @@ class PositionalEncoding(EncodingLayer):
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
         if self.channels is None:
-            self._warn_of_axes_without_room(input_shape[self.channel_dim])
+            self._warn_of_axes_without_room(self._input_channels(input_shape))
 
     def call(self, inputs: Any) -> Any:
         channels = self._waves(inputs.shape).channels
@@ -165,15 +166,23 @@ class PositionalEncoding(EncodingLayer):
         return Waves(self._options, self._input_channels(shape))
 
     def _input_channels(self, shape: Shape) -> int:
-        return cast(int, shape[self.channel_dim])  # `check_shape` refuses None
+        channels = shape[self.channel_dim]
+        assert channels is not None  # `check_shape` has raised
+        # `index` also makes a number of a size that torch.compile keeps open.
+        return operator.index(channels)
 
     def _warn_of_axes_without_room(self, channels: int) -> None:
-        for axis in Waves(self._options, channels).silent_axes():
+        for axis in _silent_axes(self._options, channels):
             warn(
                 f"{type(self).__name__} has no channel for axis {axis} of its "
                 f"{self.rank}: positions along it are not encoded. "
                 f"Received: channels={channels}"
             )
+
+
+@_backend.host_constant
+def _silent_axes(options: WaveOptions, channels: int) -> tuple[int, ...]:
+    return Waves(options, channels).silent_axes()
 
 
 def _read_option(name: str) -> property:

@@ -35,6 +35,7 @@ def encoding_terms(
         for axis, dim in enumerate(spatial_dims):
             size, positions_lie = sizes[dim], _along(dim, ndim)
             if _backend.is_known(size):
+                size = operator.index(size)
                 values = _host_term(
                     options, channels, axis, size, positions_lie, channels_lie
                 )

@@ -38,8 +38,12 @@ class EncodingLayer(keras.layers.Layer):
                 f"{type(self).__name__} expects a dense tensor; make sparse and "
                 f"ragged tensors dense first. Received: inputs={inputs!r}"
             )
-        if hasattr(inputs, "shape"):  # Keras refuses what has none
-            self.check_inputs(tuple(inputs.shape))
+        if not hasattr(inputs, "shape"):
+            raise ValueError(
+                f"{type(self).__name__} expects one tensor. "
+                f"Received: inputs={inputs!r} (of type {type(inputs).__name__})"
+            )
+        self.check_inputs(tuple(inputs.shape))
         return super().__call__(inputs, *args, **kwargs)
 
     def build(self, input_shape: Any) -> None:
@@ -74,10 +78,10 @@ def check_dims(layer: keras.layers.Layer, shape: Shape, dims: tuple[str, ...]) -
 
 def warn(message: str) -> None:
     """Warns at the line that called, which is neither this package's nor Keras's."""
-    level, frame = 2, sys._getframe(1)
+    level, frame = 1, sys._getframe()
     while frame.f_back and _package(frame) in ("keras", "keras_posenc"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level - 1)
+    warnings.warn(message, stacklevel=level)
 
 
 def _package(frame: FrameType) -> str:

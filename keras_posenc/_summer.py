@@ -91,6 +91,9 @@ class Summer(EncodingLayer):
 
     def get_config(self) -> dict[str, Any]:
         penc = keras.saving.serialize_keras_object(self.penc)
+        # The shape that `penc` was built with is no part of what the user wrote, and
+        # `build` finds it again.
+        penc.pop("build_config", None)
         return {**super().get_config(), "penc": penc}
 
     @classmethod

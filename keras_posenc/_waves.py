@@ -87,9 +87,10 @@ class Waves:
         runs = axes == axis
         return np.where(runs, frequency, 0.0), np.where(runs, phase, 0.0)
 
-    def silent_axes(self) -> list[int]:
+    def silent_axes(self) -> tuple[int, ...]:
         """The axes that no wave runs along: positions there make no difference."""
-        return sorted(set(range(self.options.rank)).difference(self.arrays()[0]))
+        heard = set(self.arrays()[0].tolist())
+        return tuple(axis for axis in range(self.options.rank) if axis not in heard)
 
     @property
     def _bands(self) -> int:

@@ -1,0 +1,77 @@
+"""What the README and the docstrings show is run, on every backend it is meant for."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import keras_posenc
+
+BACKENDS = ("jax", "tensorflow", "torch")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+# A block of Python, and the output where one is shown right below it.
+BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", README, re.DOTALL)
+
+
+def meant_for(code: str) -> tuple[str, ...]:
+    """The backends of a block: all of them, unless it imports one."""
+    return tuple(name for name in BACKENDS if f"import {name}" in code) or BACKENDS
+
+
+RUNS = [
+    pytest.param(code, output, backend, id=f"block{number}-{backend}")
+    for number, (code, output) in enumerate(BLOCKS, start=1)
+    for backend in meant_for(code)
+]
+
+
+def run(backend: str, *arguments: str, cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "KERAS_BACKEND": backend},
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize(("code", "output", "backend"), RUNS)
+def test_readme_block(code: str, output: str, backend: str, tmp_path: Path):
+    printed = run(backend, "-c", code, cwd=tmp_path)
+    if output:
+        assert printed.splitlines() == output.splitlines()
+
+
+def test_the_readme_has_blocks_with_outputs():
+    assert len([output for _, output in BLOCKS if output]) >= 2
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_docstrings(backend: str, tmp_path: Path):
+    package = str(Path(keras_posenc.__file__).parent)
+    options = ["-q", "--doctest-modules", "-p", "no:cacheprovider", "-o", "addopts="]
+    printed = run(
+        backend,
+        "-m",
+        "pytest",
+        *options,
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        package,
+        cwd=tmp_path,
+    )
+    # Every public class and function that is not an alias shows an example.
+    shown = [
+        name
+        for name in keras_posenc.__all__
+        if not name.startswith("TF") and callable(getattr(keras_posenc, name))
+    ]
+    assert f"{len(shown)} passed" in printed

@@ -1,0 +1,79 @@
+"""Models with every layer in them, to be saved in one process and loaded in another.
+
+    python saved_models.py FOLDER
+
+saves each as `.keras`, `.h5` and JSON, beside its inputs and its outputs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+from cases import LAYERS, Case
+
+import keras_posenc as kp
+
+
+def _case(name: str, make: Callable[..., keras.layers.Layer], *shape: int) -> Case:
+    return Case(name, make, shape)
+
+
+MORE = [
+    _case("S(Dense)", lambda: kp.Summer(keras.layers.Dense(8)), 2, 5, 8),
+    _case(
+        "S(S(P1))", lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(8))), 2, 5, 8
+    ),
+    _case("bfloat16", lambda: kp.PositionalEncoding1D(8, dtype="bfloat16"), 1, 300, 8),
+    _case(
+        "wavelengths",
+        lambda: kp.PositionalEncoding2D(8, max_wavelength=[20.0, 1e6]),
+        *(2, 5, 4, 8),
+    ),
+]
+SAVED = {case.name: case for case in LAYERS + MORE}
+
+
+def model_with(case: Case) -> keras.Model:
+    """A model of unknown sizes around the layer, with a weight behind it."""
+    keras.utils.set_random_seed(0)
+    sizes: list[int | None] = [None] * (len(case.shape) - 1)
+    channel = case.channel_dim - 1 if case.channel_dim > 0 else -1
+    sizes[channel] = case.shape[case.channel_dim]
+    inputs = keras.Input(sizes)
+    outputs = keras.layers.PReLU(shared_axes=list(range(1, len(sizes))))
+    x = case.make()(inputs)
+    return keras.Model(inputs, outputs(x) if case.channel_dim == -1 else x)
+
+
+def save(folder: Path) -> None:
+    for name, case in SAVED.items():
+        model, inputs = model_with(case), case.inputs()
+        model.save(folder / f"{name}.keras")
+        model.save(folder / f"{name}.h5")
+        (folder / f"{name}.json").write_text(model.to_json())
+        outputs = np.asarray(model.predict(inputs, verbose=0), "float32")
+        np.savez(folder / f"{name}.npz", inputs=inputs, outputs=outputs)
+
+
+# What a user's process does that loads a file: no custom_objects, no other import.
+LOAD = """
+import sys
+from pathlib import Path
+import keras, numpy as np
+import keras_posenc
+
+for folder in map(Path, sys.argv[1:]):
+    for path in sorted([*folder.glob("*.keras"), *folder.glob("*.h5")]):
+        saved = np.load(path.with_suffix(".npz"))
+        model = keras.models.load_model(path)
+        outputs = np.asarray(model.predict(saved["inputs"], verbose=0), "float32")
+        loaded = f"{path.name}-{keras.backend.backend()}.npy"
+        np.save(folder / loaded, outputs)
+"""
+
+if __name__ == "__main__":
+    save(Path(sys.argv[1]))

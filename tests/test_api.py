@@ -1,0 +1,187 @@
+"""The public surface: names, signatures, docstrings, imports."""
+
+from __future__ import annotations
+
+import ast
+import importlib.resources
+import inspect
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import pytest
+
+import keras_posenc
+from keras_posenc._waves import WaveOptions
+
+PACKAGE = Path(keras_posenc.__file__).parent
+MODULES = sorted(PACKAGE.glob("**/*.py"))
+BACKEND = keras.backend.backend()
+BACKEND_MODULES = {"jax", "jaxlib", "tensorflow", "torch"}
+CLASSES = [
+    name
+    for name in keras_posenc.__all__
+    if inspect.isclass(getattr(keras_posenc, name)) and not name.startswith("TF")
+]
+
+
+def test_every_name_exists():
+    missing = [name for name in keras_posenc.__all__ if not hasattr(keras_posenc, name)]
+    assert missing == []
+
+
+def test_version_is_that_of_the_installed_distribution():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", keras_posenc.__version__)
+
+
+def test_the_package_is_typed():
+    assert importlib.resources.files("keras_posenc").joinpath("py.typed").is_file()
+
+
+def imports(path: Path, *, top_level: bool) -> set[str]:
+    """The modules that a file imports, at its top level or anywhere."""
+    tree = ast.parse(path.read_text())
+    names: set[str] = set()
+    for node in ast.iter_child_nodes(tree) if top_level else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_no_private_module_of_keras(path: Path):
+    assert [
+        name for name in imports(path, top_level=False) if "keras.src" in name
+    ] == []
+    assert "keras.src" not in path.read_text()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_no_backend_at_module_level(path: Path):
+    imported = {name.partition(".")[0] for name in imports(path, top_level=True)}
+    assert imported.isdisjoint(BACKEND_MODULES)
+
+
+def test_one_module_imports_backends():
+    importers = {
+        path.stem
+        for path in MODULES
+        for name in imports(path, top_level=False)
+        if name.partition(".")[0] in BACKEND_MODULES
+    }
+    assert importers == {"_backend"}
+
+
+def run(code: str) -> dict[str, object]:
+    output = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    return json.loads(output.stdout.splitlines()[-1])
+
+
+def test_importing_pulls_in_no_backend_that_keras_has_not():
+    found = run(
+        "import json, sys, keras; before = set(sys.modules); import keras_posenc;"
+        "print(json.dumps({'new': sorted(set(sys.modules) - before)}))"
+    )
+    tops = {name.partition(".")[0] for name in found["new"]}
+    assert "keras_posenc" in tops
+    assert tops.isdisjoint(BACKEND_MODULES)
+
+
+def test_importing_adds_less_than_30_ms_to_importing_keras():
+    code = (
+        "import json, time, keras; start = time.perf_counter(); import keras_posenc;"
+        "print(json.dumps({'seconds': time.perf_counter() - start}))"
+    )
+    # The best of five: the machine may be busy, and the first one writes bytecode.
+    assert min(run(code)["seconds"] for _ in range(5)) < 0.030
+
+
+def documented(cls: type) -> dict[str, str]:
+    """Argument -> what its entry under "Args:" says."""
+    section = re.search(r"\nArgs:\n(.*?)\n\n", inspect.getdoc(cls), re.DOTALL)[1]
+    entries = re.split(r"(?:^|\n) {4}(?=[\w*])", section)
+    return dict(entry.split(":", 1) for entry in entries if entry)
+
+
+def arguments(cls: type) -> dict[str, object]:
+    """Argument -> default, of the constructor and of the options that it passes on."""
+    parameters = inspect.signature(cls.__init__).parameters
+    found = {
+        name: parameter.default
+        for name, parameter in parameters.items()
+        if name != "self" and parameter.kind is not parameter.VAR_KEYWORD
+    }
+    if issubclass(cls, keras_posenc.PositionalEncoding):
+        options = inspect.signature(WaveOptions).parameters.values()
+        found |= {
+            option.name: option.default
+            for option in options
+            if option.name not in ("rank", "channels")
+        }
+    return found
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_docstring_lists_every_argument(name: str):
+    cls = getattr(keras_posenc, name)
+    assert [*documented(cls)] == [*arguments(cls), "**kwargs"]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_docstring_defaults_are_those_of_the_code(name: str):
+    cls = getattr(keras_posenc, name)
+    defaults = {
+        name: default
+        for name, default in arguments(cls).items()
+        if default is not inspect.Parameter.empty
+    }
+    written = {
+        name: re.search(r"Defaults\s+to\s+`(.*?)`", documented(cls)[name])
+        for name in defaults
+    }
+    assert {
+        name: ast.literal_eval(found[1]) if found else "none"
+        for name, found in written.items()
+    } == defaults
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_docstring_has_every_section_in_order(name: str):
+    doc = inspect.getdoc(getattr(keras_posenc, name))
+    sections = re.findall(r"^(\w[\w ]*):$", doc, re.MULTILINE)
+    assert sections == [
+        *("Args", "Call arguments", "Returns", "Raises", "Example", "Reference")
+    ]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_only_leading_arguments_are_positional(name: str):
+    """What follows `dtype_override` cannot be given by place, and so by mistake."""
+    spec = inspect.getfullargspec(getattr(keras_posenc, name).__init__)
+    assert spec.args[-1] == "dtype_override"
+
+
+def test_public_keras_names_only():
+    """`keras.backend` has the few functions that Keras documents for layer authors."""
+    used = {
+        match
+        for path in MODULES
+        for match in re.findall(r"\bkeras(?:\.\w+)+", path.read_text())
+    }
+    assert [name for name in used if not _resolves(name)] == []
+
+
+def _resolves(name: str) -> bool:
+    value: object = keras
+    for part in name.split(".")[1:]:
+        if not hasattr(value, part):
+            return False
+        value = getattr(value, part)
+    return True

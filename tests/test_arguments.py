@@ -1,0 +1,200 @@
+"""Arguments of constructors: what is taken, what is refused, and in which words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+import keras_posenc as kp
+
+TAKE_CHANNELS: dict[str, Callable[[Any], Any]] = {
+    "P1": kp.PositionalEncoding1D,
+    "P2": kp.PositionalEncoding2D,
+    "P3": kp.PositionalEncoding3D,
+    "Pm1": kp.PositionalEncodingPermute1D,
+    "Pm2": kp.PositionalEncodingPermute2D,
+    "Pm3": kp.PositionalEncodingPermute3D,
+    "Prank": lambda channels: kp.PositionalEncoding(2, channels),
+    "table": lambda channels: kp.sinusoidal_table(3, channels),
+}
+BAD_INTEGERS = [
+    (0, ValueError),
+    (-1, ValueError),
+    (np.int64(-3), ValueError),
+    (2.5, TypeError),
+    (8.0, TypeError),
+    ("8", TypeError),
+    (True, TypeError),
+    ([8], TypeError),
+]
+each_bad_integer = pytest.mark.parametrize(
+    ("value", "error"), BAD_INTEGERS, ids=[repr(value) for value, _ in BAD_INTEGERS]
+)
+
+
+def message(name: str, value: Any) -> str:
+    return (
+        rf"^`{name}` must be a positive integer( or None)?\. "
+        rf"Received: {name}={re.escape(repr(value))}$"
+    )
+
+
+@each_bad_integer
+@pytest.mark.parametrize("taker", TAKE_CHANNELS)
+def test_F8_bad_channels(taker: str, value: Any, error: type[Exception]):
+    with pytest.raises(error, match=message("channels", value)):
+        TAKE_CHANNELS[taker](value)
+
+
+@each_bad_integer
+def test_F8_bad_rank(value: Any, error: type[Exception]):
+    with pytest.raises(error, match=message("rank", value)):
+        kp.PositionalEncoding(value)
+
+
+@each_bad_integer
+def test_F8_bad_hidden_dim(value: Any, error: type[Exception]):
+    with pytest.raises(error, match=message("hidden_dim", value)):
+        kp.SinusoidEncoding(value)
+
+
+@each_bad_integer
+def test_F8_bad_max_len(value: Any, error: type[Exception]):
+    with pytest.raises(error, match=message("max_len", value)):
+        kp.SinusoidEncoding(8, max_len=value)
+
+
+def test_F8_numpy_integers_become_plain_ones():
+    layer = kp.PositionalEncoding(np.int32(2), np.int64(8))
+    assert [type(layer.get_config()[key]) for key in ("rank", "channels")] == [int, int]
+    assert type(kp.SinusoidEncoding(np.int64(8)).get_config()["hidden_dim"]) is int
+
+
+BAD_WAVELENGTHS = [
+    (0, ValueError, "positive finite number"),
+    (-1.0, ValueError, "positive finite number"),
+    (float("inf"), ValueError, "positive finite number"),
+    (float("nan"), ValueError, "positive finite number"),
+    ("10000", TypeError, "positive finite number"),
+    (True, TypeError, "positive finite number"),
+    (None, TypeError, "positive finite number"),
+    ([10.0, 0.0], ValueError, "positive finite number"),
+    ([10.0, "x"], TypeError, "positive finite number"),
+    ([10.0], ValueError, "one number for each of the 2 axes"),
+    ([10.0, 20.0, 30.0], ValueError, "one number for each of the 2 axes"),
+]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    BAD_WAVELENGTHS,
+    ids=[repr(value) for value, _, _ in BAD_WAVELENGTHS],
+)
+def test_bad_max_wavelength(value: Any, error: type[Exception], words: str):
+    received = re.escape(f"Received: max_wavelength={value!r}")
+    with pytest.raises(error, match=f"^`max_wavelength` must .*{words}.*{received}"):
+        kp.PositionalEncoding2D(8, max_wavelength=value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [100, 100.0, np.float32(100), np.int64(100)],
+    ids=lambda v: type(v).__name__,
+)
+def test_max_wavelength_is_kept_as_a_plain_float(value: Any):
+    kept = kp.PositionalEncoding2D(8, max_wavelength=value).get_config()
+    assert kept["max_wavelength"] == 100.0
+    assert type(kept["max_wavelength"]) is float
+
+
+@pytest.mark.parametrize(
+    "value",
+    [[10, 20], (10.0, 20.0), np.array([10, 20])],
+    ids=lambda v: type(v).__name__,
+)
+def test_max_wavelength_per_axis_is_kept_as_a_plain_list(value: Any):
+    kept = kp.PositionalEncoding2D(8, max_wavelength=value).get_config()
+    assert kept["max_wavelength"] == [10.0, 20.0]
+
+
+def test_unknown_data_format():
+    with pytest.raises(
+        ValueError,
+        match=r"^`data_format` must be one of 'channels_last', 'channels_first'\. "
+        r"Received: data_format='last'$",
+    ):
+        kp.PositionalEncoding2D(8, data_format="last")
+
+
+@pytest.mark.parametrize(
+    "layer", [kp.PositionalEncoding1D, kp.PositionalEncodingPermute3D]
+)
+def test_unknown_option(layer: type):
+    with pytest.raises(
+        ValueError, match=r"Unrecognized keyword arguments.*max_wave_le"
+    ):
+        layer(8, max_wave_length=100.0)
+
+
+def test_the_permute_layers_fix_their_data_format():
+    with pytest.raises(TypeError, match="data_format"):
+        kp.PositionalEncodingPermute2D(8, data_format="channels_last")
+
+
+def test_options_are_keyword_only():
+    with pytest.raises(TypeError, match="positional argument"):
+        kp.PositionalEncoding1D(8, None, "channels_last")
+
+
+def test_attributes_read_what_was_written():
+    layer = kp.PositionalEncoding2D(7, max_wavelength=[10.0, 20.0], name="places")
+    assert (layer.rank, layer.channels, layer.org_channels) == (2, 7, 7)
+    assert layer.max_wavelength == (10.0, 20.0)
+    assert (layer.data_format, layer.name) == ("channels_last", "places")
+
+
+@pytest.mark.parametrize("penc", [None, "P1", np.sin, kp.PositionalEncoding1D])
+def test_summer_takes_layers_only(penc: Any):
+    with pytest.raises(TypeError, match=r"^`penc` must be a Keras layer .* Received: "):
+        kp.Summer(penc)
+
+
+BAD_SHAPES = [
+    (-1, ValueError),
+    ((3, -1), ValueError),
+    ((), ValueError),
+    (2.5, TypeError),
+    ("3", TypeError),
+    (None, TypeError),
+]
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"), BAD_SHAPES, ids=[repr(shape) for shape, _ in BAD_SHAPES]
+)
+def test_bad_shape_of_a_table(shape: Any, error: type[Exception]):
+    with pytest.raises(error, match=r"^`shape` must be a non-negative integer, or a "):
+        kp.sinusoidal_table(shape, 8)
+
+
+@pytest.mark.parametrize("inputs", [None, 3.0, "text", {"a": 1}, [[1.0, 2.0]]])
+def test_what_is_no_tensor_is_refused(inputs: Any):
+    received = re.escape(f"Received: inputs={inputs!r}")
+    with pytest.raises(ValueError, match=f"PositionalEncoding1D expects.*{received}"):
+        kp.PositionalEncoding1D(8)(inputs)
+
+
+def test_inputs_may_be_named():
+    layer = kp.PositionalEncoding1D(8)
+    assert tuple(layer(inputs=np.zeros((1, 3, 8), "float32")).shape) == (1, 3, 8)
+
+
+def test_a_layer_may_be_passed_on_its_own_name_and_policy():
+    summer = kp.Summer(kp.PositionalEncoding1D(8), name="sum", dtype="float16")
+    assert (summer.name, summer.compute_dtype) == ("sum", "float16")
+    assert isinstance(summer, keras.layers.Layer)

@@ -1,0 +1,235 @@
+"""Precision and dtypes: numbers do not depend on the policy, the output dtype does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import ml_dtypes
+import numpy as np
+import pytest
+import reference
+from cases import ROUNDING, Case, dtype_of, each_encoder, each_layer, to_numpy
+
+import keras_posenc as kp
+
+BACKEND = keras.backend.backend()
+INTEGERS = ["int8", "int32", "int64", "uint8", "bool"]
+POLICIES = {
+    "mixed_bfloat16": "bfloat16",
+    "mixed_float16": "float16",
+    "bfloat16": "bfloat16",
+    "float16": "float16",
+    "float32": "float32",
+}
+
+
+def backend_dtype(name: str) -> Any:
+    """The dtype object of the backend that runs."""
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        return getattr(tf, name)
+    if BACKEND == "torch":
+        import torch
+
+        return getattr(torch, name)
+    import jax.numpy as jnp
+
+    return getattr(jnp, name)
+
+
+def available(dtype: str) -> str:
+    """JAX runs without 64-bit numbers unless told otherwise."""
+    return "float32" if (BACKEND, dtype) == ("jax", "float64") else dtype
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_D1_long_sequences_keep_their_positions(policy: str):
+    outputs = kp.PositionalEncoding1D(64, dtype=policy)(np.zeros((1, 4096, 64)))
+    dtype = POLICIES[policy]
+    assert dtype_of(outputs) == dtype
+    table = to_numpy(outputs)[0]
+    assert len(np.unique(table, axis=0)) == 4096
+    error = np.abs(table - reference.encode_1d(4096, 64)).max()
+    assert error <= ROUNDING[dtype]
+    assert error <= {"bfloat16": 0.002, "float16": 2.5e-4, "float32": 1e-6}[dtype]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_D1_also_where_the_length_is_unknown(policy: str):
+    inputs = keras.Input((None, 64))
+    model = keras.Model(inputs, kp.PositionalEncoding1D(64, dtype=policy)(inputs))
+    table = model.predict(np.zeros((1, 4096, 64), "float32"), verbose=0)[0]
+    dtype = POLICIES[policy]
+    error = np.abs(table.astype("float64") - reference.encode_1d(4096, 64)).max()
+    # Counting in turns costs a little more than the host's float64, which rounds.
+    assert error <= ROUNDING[dtype] + 5e-7
+
+
+@each_layer
+@pytest.mark.parametrize("policy", [*POLICIES, "float64"])
+def test_error_and_dtype_under_every_policy(case: Case, policy: str):
+    dtype = available(POLICIES.get(policy, policy))
+    inputs = np.zeros(case.shape, "float32")
+    outputs = case.make(dtype=policy)(inputs)
+    assert dtype_of(outputs) == dtype
+    error = np.abs(to_numpy(outputs) - case.expected(inputs)).max()
+    assert error <= ROUNDING[dtype]
+
+
+@each_encoder
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_D2_integer_inputs_get_a_floating_encoding(case: Case, dtype: str):
+    inputs = np.ones(case.shape, dtype)
+    outputs = case.make()(inputs)
+    assert dtype_of(outputs) == "float32"
+    error = np.abs(to_numpy(outputs) - case.encoding()).max()
+    assert error <= ROUNDING["float32"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_D3_a_summer_makes_integers_floats_eagerly(dtype: str):
+    outputs = kp.Summer(kp.PositionalEncoding1D(8))(np.ones((2, 6, 8), dtype))
+    assert dtype_of(outputs) == "float32"
+    error = np.abs(to_numpy(outputs) - 1 - reference.encode_1d(6, 8)).max()
+    assert error <= 2.0**-23  # half a unit of a sum up to 2, and of the encoding
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_D3_a_summer_makes_integers_floats_in_a_model(dtype: str):
+    inputs = keras.Input((6, 8), dtype=dtype)
+    outputs = kp.Summer(kp.PositionalEncoding1D(8))(inputs)
+    assert dtype_of(outputs) == "float32"
+    got = keras.Model(inputs, outputs)(np.ones((2, 6, 8), dtype))
+    assert dtype_of(got) == "float32"
+    error = np.abs(to_numpy(got) - 1 - reference.encode_1d(6, 8)).max()
+    assert error <= 2.0**-23
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_D3_sinusoid_encoding_too(dtype: str):
+    outputs = kp.SinusoidEncoding(8)(np.zeros((2, 6, 8), dtype))
+    assert dtype_of(outputs) == "float32"
+    error = np.abs(to_numpy(outputs) - reference.encode_1d(6, 8)).max()
+    assert error <= ROUNDING["float32"]
+
+
+@pytest.fixture
+def mixed_bfloat16():
+    yield from _global_policy("mixed_bfloat16")
+
+
+@pytest.fixture
+def mixed_float16():
+    yield from _global_policy("mixed_float16")
+
+
+def _global_policy(name: str):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    yield name
+    keras.config.set_dtype_policy(before)
+
+
+def test_D4_a_float32_encoding_in_a_bfloat16_sum(mixed_bfloat16: str):
+    outputs = kp.Summer(kp.PositionalEncoding1D(64, dtype="float32"))(
+        np.zeros((1, 600, 64), "float32")
+    )
+    assert dtype_of(outputs) == "bfloat16"
+    error = np.abs(to_numpy(outputs)[0] - reference.encode_1d(600, 64)).max()
+    assert error <= ROUNDING["bfloat16"]
+
+
+def test_D4_a_foreign_float32_layer_in_a_bfloat16_sum(mixed_bfloat16: str):
+    summer = kp.Summer(keras.layers.Dense(8, dtype="float32"))
+    assert dtype_of(summer(np.ones((2, 5, 8), "float32"))) == "bfloat16"
+
+
+def test_the_dtype_of_the_inner_layer_rounds_its_encoding():
+    summer = kp.Summer(kp.PositionalEncoding1D(8, dtype="bfloat16"), dtype="float32")
+    outputs = to_numpy(summer(np.zeros((1, 40, 8), "float32")))[0]
+    expected = reference.encode_1d(40, 8).astype("float32").astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(outputs, expected.astype("float64"))
+
+
+def test_D5_summer_then_dense_under_mixed_float16(mixed_float16: str):
+    inputs = keras.Input((6, 64))
+    x = kp.Summer(kp.PositionalEncoding1D(64))(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(3)(x))
+    outputs = model(np.zeros((2, 6, 64), "float32"))
+    assert dtype_of(outputs) == "float16"
+    model.compile("sgd", "mse")
+    loss = model.fit(np.ones((4, 6, 64)), np.ones((4, 6, 3)), verbose=0).history["loss"]
+    assert np.isfinite(loss).all()
+
+
+WAYS = {
+    "str": lambda name: name,
+    "numpy-type": lambda name: (
+        ml_dtypes.bfloat16 if name == "bfloat16" else getattr(np, name)
+    ),
+    "numpy-dtype": np.dtype,
+    "backend": backend_dtype,
+    "policy": keras.DTypePolicy,
+}
+
+
+@pytest.mark.parametrize("argument", ["dtype", "dtype_override"])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("way", WAYS)
+def test_D6_every_way_to_name_a_dtype(way: str, name: str, argument: str):
+    layer = kp.TFPositionalEncoding1D(8, **{argument: WAYS[way](name)})
+    assert layer.compute_dtype == name
+    assert dtype_of(layer(np.zeros((1, 4, 8), "float32"))) == available(name)
+    assert layer.get_config()["dtype"]["config"] == {"name": name}
+    assert "dtype_override" not in layer.get_config()
+
+
+@each_layer
+def test_D6_dtype_override_on_every_layer(case: Case):
+    layer = case.make(dtype_override=backend_dtype("float16"))
+    assert dtype_of(layer(np.zeros(case.shape, "float32"))) == "float16"
+
+
+def test_D6_positional_dtype_override_as_in_positional_encodings():
+    layer = kp.PositionalEncoding1D(8, "float16")
+    assert layer.compute_dtype == "float16"
+
+
+@pytest.mark.parametrize("name", ["mixed_bfloat16", "float64"])
+def test_D6_both_names_with_the_same_value(name: str):
+    layer = kp.PositionalEncoding1D(8, name, dtype=keras.DTypePolicy(name))
+    assert layer.dtype_policy.name == name
+
+
+def test_D6_two_different_dtypes_are_an_error():
+    with pytest.raises(
+        ValueError,
+        match=r"`dtype` and `dtype_override` are two names .* "
+        r"Received: dtype='float32', dtype_override='float64'",
+    ):
+        kp.PositionalEncoding1D(8, "float64", dtype="float32")
+
+
+@each_layer
+@pytest.mark.parametrize("dtype", ["int32", np.int64, "bool", "complex64", "flaot32"])
+def test_D6_a_dtype_that_is_no_float_is_an_error(case: Case, dtype: Any):
+    message = r"`dtype` must be a floating-point dtype .* Received: dtype=.*"
+    with pytest.raises(ValueError, match=message):
+        case.make(dtype=dtype)
+
+
+def test_D7_float64():
+    outputs = kp.PositionalEncoding1D(16, dtype="float64")(np.zeros((1, 2000, 16)))
+    error = np.abs(to_numpy(outputs)[0] - reference.encode_1d(2000, 16)).max()
+    # On JAX without its 64-bit mode the numbers are float32, as the README says.
+    assert dtype_of(outputs) == available("float64")
+    assert error <= ROUNDING[available("float64")]
+
+
+def test_D8_a_bfloat16_layer_leaves_a_float32_layer_exact():
+    inputs = np.zeros((1, 300, 16), "float32")
+    kp.PositionalEncoding1D(16, dtype="bfloat16")(inputs)
+    outputs = to_numpy(kp.PositionalEncoding1D(16, dtype="float32")(inputs))[0]
+    assert np.abs(outputs - reference.encode_1d(300, 16)).max() <= ROUNDING["float32"]

@@ -1,0 +1,255 @@
+"""Masks pass through; sparse, ragged and ill-shaped tensors are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import reference
+from cases import Case, each_layer, to_numpy
+from keras import layers, ops
+
+import keras_posenc as kp
+
+BACKEND = keras.backend.backend()
+
+MASKED: dict[str, Callable[[], keras.Layer]] = {
+    "P1": lambda: kp.PositionalEncoding1D(16),
+    "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(16)),
+    "S(S(P1))": lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(16))),
+    "S(Sinusoid)": lambda: kp.Summer(kp.SinusoidEncoding(16)),
+    "Sinusoid": lambda: kp.SinusoidEncoding(16),
+}
+each_masked = pytest.mark.parametrize("name", MASKED)
+
+
+def lstm(x: Any) -> Any:
+    return layers.LSTM(8)(x)
+
+
+def attention(x: Any) -> Any:
+    return layers.MultiHeadAttention(2, 8)(x, x)[:, 0]
+
+
+def masked_model(name: str, head: Callable[[Any], Any]) -> keras.Model:
+    keras.utils.set_random_seed(0)
+    tokens = keras.Input((None,), dtype="int32")
+    x = layers.Embedding(20, 16, mask_zero=True)(tokens)
+    x = head(MASKED[name]()(x))
+    return keras.Model(tokens, layers.Dense(1)(x))
+
+
+@each_masked
+@pytest.mark.parametrize("head", [lstm, attention], ids=["lstm", "attention"])
+def test_M1_padding_is_masked_eagerly(name: str, head: Callable[[Any], Any]):
+    model = masked_model(name, head)
+    padded = to_numpy(model(np.array([[5, 6, 7, 0, 0]])))
+    bare = to_numpy(model(np.array([[5, 6, 7]])))
+    # The same sums in another order of addition: a few roundings of float32.
+    np.testing.assert_allclose(padded, bare, rtol=0, atol=1e-6)
+
+
+@each_masked
+def test_M1_without_the_mask_padding_would_count(name: str):
+    """Shows that the check above can fail."""
+    keras.utils.set_random_seed(0)
+    tokens = keras.Input((None,), dtype="int32")
+    x = layers.Embedding(20, 16, mask_zero=False)(tokens)
+    model = keras.Model(tokens, lstm(MASKED[name]()(x)))
+    padded = to_numpy(model(np.array([[5, 6, 7, 0, 0]])))
+    assert np.abs(padded - to_numpy(model(np.array([[5, 6, 7]])))).max() > 1e-3
+
+
+# An encoding does not depend on the numbers of its input, so P1 alone passes no
+# gradient on to the embedding, and Keras says so.
+@pytest.mark.filterwarnings("ignore:.*[Gg]radients do(es)? not exist:UserWarning")
+@each_masked
+@pytest.mark.parametrize("head", [lstm, attention], ids=["lstm", "attention"])
+def test_M1_fit(name: str, head: Callable[[Any], Any]):
+    model = masked_model(name, head)
+    # Keras compiles with XLA on JAX and TensorFlow, and runs torch eagerly.
+    model.compile("sgd", "mse", jit_compile="auto")
+    tokens = np.array([[5, 6, 7, 0, 0], [1, 2, 0, 0, 0]])
+    losses = model.fit(tokens, np.ones((2, 1)), epochs=2, verbose=0).history["loss"]
+    assert np.isfinite(losses).all()
+    assert losses[1] < losses[0]
+
+
+@each_layer
+def test_M1_the_mask_of_the_input_is_that_of_the_output(case: Case):
+    inputs = np.zeros(case.shape, "float32")
+    mask = np.arange(case.shape[0]) > 0
+    assert case.make().compute_mask(inputs, mask) is mask
+
+
+def sparse_tensor(shape: tuple[int, ...]) -> Any:
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        return tf.sparse.from_dense(np.ones(shape, "float32"))
+    if BACKEND == "torch":
+        import torch
+
+        return torch.ones(shape).to_sparse()
+    from jax.experimental import sparse
+
+    return sparse.BCOO.fromdense(np.ones(shape, "float32"))
+
+
+def ragged_tensor(shape: tuple[int, ...]) -> Any:
+    """A tensor whose rows differ in length, as the backend has it."""
+    rows = [np.ones(shape[1:], "float32"), np.ones((1, *shape[2:]), "float32")]
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        return tf.ragged.stack(rows)
+    import torch
+
+    return torch.nested.nested_tensor([torch.tensor(row) for row in rows])
+
+
+DENSIFY = r"^\w+ expects a dense tensor; make sparse and ragged tensors dense first\. "
+
+
+@each_layer
+def test_M2_sparse_tensors(case: Case):
+    with pytest.raises(ValueError, match=DENSIFY):
+        case.make()(sparse_tensor(case.shape))
+
+
+if BACKEND != "jax":  # which has no ragged tensors
+    # torch says so of every tensor of a kind that it may still change.
+    @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+    @each_layer
+    def test_M2_ragged_tensors(case: Case):
+        with pytest.raises(ValueError, match=DENSIFY):
+            case.make()(ragged_tensor(case.shape))
+
+
+if BACKEND != "torch":  # on which Keras has no sparse inputs
+
+    @each_layer
+    def test_M2_sparse_inputs_of_a_model(case: Case):
+        with pytest.raises(ValueError, match=DENSIFY):
+            case.make()(keras.Input(case.shape[1:], sparse=True))
+
+
+if BACKEND == "tensorflow":  # the only one on which Keras has ragged inputs
+
+    @each_layer
+    def test_M2_ragged_inputs_of_a_model(case: Case):
+        with pytest.raises(ValueError, match=DENSIFY):
+            case.make()(keras.Input((None, *case.shape[2:]), ragged=True))
+
+
+class Foreign(keras.layers.Layer):
+    """Returns whatever its function makes of the input."""
+
+    def __init__(self, function: Callable[[Any], Any], **kwargs: Any):
+        super().__init__(**kwargs)
+        self.function = function
+
+    def call(self, inputs: Any) -> Any:
+        return self.function(inputs)
+
+
+WRONG_SHAPES = {
+    "one-channel": (lambda x: x[..., :1], (2, 5, 1)),
+    "one-position": (lambda x: x[:, :1], (2, 1, 8)),
+    "one-batch": (lambda x: x[:1], (1, 5, 8)),
+    "no-batch": (lambda x: x[0], (5, 8)),
+    "longer": (lambda x: ops.concatenate([x, x], axis=1), (2, 10, 8)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_SHAPES)
+def test_M3_a_foreign_layer_of_another_shape(name: str):
+    function, shape = WRONG_SHAPES[name]
+    summer = kp.Summer(Foreign(function))
+    with pytest.raises(ValueError, match="it never broadcasts") as caught:
+        summer(np.ones((2, 5, 8), "float32"))
+    assert "(2, 5, 8)" in str(caught.value)
+    assert str(shape) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", WRONG_SHAPES)
+def test_M3_a_foreign_layer_of_another_shape_on_a_later_call(name: str):
+    function, _ = WRONG_SHAPES[name]
+    calls: list[bool] = []
+    summer = kp.Summer(Foreign(lambda x: function(x) if calls else x))
+    summer(np.ones((2, 5, 8), "float32"))
+    calls.append(True)
+    with pytest.raises(ValueError, match="it never broadcasts"):
+        summer(np.ones((2, 5, 8), "float32"))
+
+
+@pytest.mark.parametrize("name", ["one-channel", "no-batch"])
+def test_M3_a_foreign_layer_of_another_shape_in_a_model(name: str):
+    function, _ = WRONG_SHAPES[name]
+    with pytest.raises(ValueError, match="it never broadcasts"):
+        kp.Summer(Foreign(function))(keras.Input((None, 8)))
+
+
+@pytest.mark.parametrize("name", ["one-position", "one-batch"])
+def test_M3_a_foreign_layer_of_another_shape_in_a_running_model(name: str):
+    """Sizes that no model knows before it runs do not broadcast either."""
+    function, _ = WRONG_SHAPES[name]
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, kp.Summer(Foreign(function))(inputs))
+    # TensorFlow's graph finds out when it reshapes, the others when they trace.
+    with pytest.raises(Exception, match=r"it never broadcasts|[Rr]eshape"):
+        model.predict(np.ones((2, 5, 8), "float32"), verbose=0)
+
+
+def test_M3_a_foreign_layer_that_returns_no_tensor():
+    with pytest.raises(ValueError, match=r"`penc` must return one tensor.*Received: "):
+        kp.Summer(Foreign(lambda x: [x, x]))(np.ones((2, 5, 8), "float32"))
+
+
+def test_a_foreign_layer_is_added_and_built_before_the_first_call():
+    summer = kp.Summer(layers.Dense(8))
+    summer.build((None, 5, 8))
+    assert len(summer.weights) == 2
+    inputs = np.ones((2, 5, 8), "float32")
+    expected = inputs + to_numpy(summer.penc(inputs))
+    np.testing.assert_allclose(to_numpy(summer(inputs)), expected, rtol=0, atol=1e-6)
+
+
+def test_a_foreign_layer_without_a_build_of_its_own_gets_its_weights():
+    summer = kp.Summer(keras.Sequential([layers.Dense(4), layers.Dense(8)]))
+    summer.build((None, 5, 8))
+    assert len(summer.weights) == 4
+
+
+def test_a_foreign_layer_sees_the_mask():
+    seen = []
+
+    class Sees(keras.layers.Layer):
+        supports_masking = True
+
+        def call(self, inputs: Any, mask: Any = None) -> Any:
+            seen.append(mask is not None)
+            return inputs
+
+    tokens = np.array([[5, 6, 0]])
+    x = layers.Embedding(10, 8, mask_zero=True)(tokens)
+    kp.Summer(Sees())(x)
+    assert seen[-1]
+
+
+def test_a_subclass_with_a_call_of_its_own_is_called():
+    class Doubled(kp.PositionalEncoding1D):
+        def call(self, inputs: Any) -> Any:
+            return 2 * super().call(inputs)
+
+    outputs = to_numpy(kp.Summer(Doubled(8))(np.zeros((1, 5, 8), "float32")))[0]
+    np.testing.assert_allclose(outputs, 2 * reference.encode_1d(5, 8), atol=1e-6)
+
+
+def test_a_summer_of_a_summer_adds_the_input_twice():
+    summer = kp.Summer(kp.Summer(kp.PositionalEncoding1D(8)))
+    outputs = to_numpy(summer(np.ones((1, 5, 8), "float32")))[0]
+    np.testing.assert_allclose(outputs, 2 + reference.encode_1d(5, 8), atol=1e-6)

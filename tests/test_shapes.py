@@ -1,0 +1,313 @@
+"""Shapes that fit, that do not fit, and that are not known yet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import reference
+from cases import (
+    ENCODERS,
+    LAYERS,
+    ROUNDING,
+    Case,
+    dtype_of,
+    each_layer,
+    to_numpy,
+    to_tensor,
+)
+
+import keras_posenc as kp
+
+BACKEND = keras.backend.backend()
+
+WRONG_RANKS = [
+    (case, rank) for case in LAYERS for rank in range(1, 7) if rank != len(case.shape)
+]
+each_wrong_rank = pytest.mark.parametrize(
+    ("case", "rank"),
+    WRONG_RANKS,
+    ids=[f"{case.name}-ndim{rank}" for case, rank in WRONG_RANKS],
+)
+
+
+def wrong_rank_message(case: Case, shape: tuple[int | None, ...]) -> str:
+    return (
+        rf"expected ndim={len(case.shape)}, found ndim={len(shape)}\. "
+        rf"Received: inputs of shape {re.escape(str(shape))}$"
+    )
+
+
+NO_ROOM = {
+    "P2(1)": (lambda: kp.PositionalEncoding2D(1), [1]),
+    "P2(2)": (lambda: kp.PositionalEncoding2D(2), [1]),
+    "Pm2(2)": (lambda: kp.PositionalEncodingPermute2D(2), [1]),
+    "P3(1)": (lambda: kp.PositionalEncoding3D(1), [1, 2]),
+    "P3(2)": (lambda: kp.PositionalEncoding3D(2), [1, 2]),
+    "P3(3)": (lambda: kp.PositionalEncoding3D(3), [2]),
+    "P3(4)": (lambda: kp.PositionalEncoding3D(4), [2]),
+    "P3(7)": (lambda: kp.PositionalEncoding3D(7), [2]),
+    "P3(8)": (lambda: kp.PositionalEncoding3D(8), [2]),
+    "rank4(17)": (lambda: kp.PositionalEncoding(4, 17), [3]),
+    "rank4(18)": (lambda: kp.PositionalEncoding(4, 18), [3]),
+}
+
+
+@pytest.mark.parametrize("name", NO_ROOM)
+def test_F2_an_axis_without_a_channel_warns_at_construction(name: str):
+    make, axes = NO_ROOM[name]
+    with pytest.warns(UserWarning, match="has no channel for axis") as caught:
+        make()
+    assert [re.search(r"axis (\d)", str(w.message))[1] for w in caught] == [
+        str(axis) for axis in axes
+    ]
+    assert {w.filename for w in caught} == {__file__}
+
+
+# Warnings are errors in this suite, so constructing is the test.
+@pytest.mark.parametrize("rank", [1, 2, 3, 4])
+def test_F2_only_those_numbers_of_channels_warn(rank: int):
+    silent = {1: [], 2: [1, 2], 3: [1, 2, 3, 4, 7, 8], 4: [*range(1, 7), *range(9, 13)]}
+    silent[4] += [17, 18]
+    warned = []
+    for channels in range(1, 40):
+        try:
+            kp.PositionalEncoding(rank, channels)
+        except UserWarning:
+            warned.append(channels)
+    assert warned == silent[rank]
+
+
+def test_F2_channels_none_warns_when_built():
+    layer = kp.PositionalEncoding2D()
+    with pytest.warns(UserWarning, match=r"no channel for axis 1 of its 2.*channels=2"):
+        layer(np.zeros((1, 4, 3, 2), "float32"))
+
+
+def test_F3_fewer_channels_than_the_input_has():
+    layer = kp.PositionalEncoding2D(5)
+    with pytest.warns(UserWarning, match=r"channels=5 makes 8 channels.*\(1, 4, 3, 10"):
+        outputs = layer(np.zeros((1, 4, 3, 10), "float32"))
+    assert tuple(outputs.shape) == (1, 4, 3, 8)
+    error = np.abs(to_numpy(outputs)[0] - reference.encode_2d(4, 3, 8)).max()
+    assert error <= ROUNDING["float32"]
+
+
+def test_F3_fewer_channels_than_the_input_has_channels_first():
+    layer = kp.PositionalEncodingPermute1D(3)
+    with pytest.warns(UserWarning, match=r"channels=3 makes 4 channels"):
+        outputs = layer(np.zeros((2, 9, 5), "float32"))
+    expected = reference.encode_1d(5, 4).T
+    assert tuple(outputs.shape) == (2, 4, 5)
+    assert np.abs(to_numpy(outputs)[1] - expected).max() <= ROUNDING["float32"]
+
+
+def test_F3_fewer_channels_in_a_model():
+    inputs = keras.Input((None, 3, 10))
+    with pytest.warns(UserWarning, match="makes 8 channels"):
+        outputs = kp.PositionalEncoding2D(5)(inputs)
+    assert outputs.shape == (None, None, 3, 8)
+
+
+SHAPE_ERROR = r"input's shape {}; .* Received: an encoding of shape {} from penc="
+
+
+def test_F3_a_summer_refuses_fewer_channels():
+    message = SHAPE_ERROR.format(r"\(1, 4, 3, 10\)", r"\(1, 4, 3, 8\)")
+    with pytest.raises(ValueError, match=f"^`Summer` expects an encoding.*{message}"):
+        kp.Summer(kp.PositionalEncoding2D(5))(np.zeros((1, 4, 3, 10), "float32"))
+
+
+def test_F3_a_summer_refuses_fewer_channels_in_a_model():
+    message = SHAPE_ERROR.format(r"\(None, None, 3, 10\)", r"\(None, None, 3, 8\)")
+    with pytest.raises(ValueError, match=f"^`Summer` expects an encoding.*{message}"):
+        kp.Summer(kp.PositionalEncoding2D(5))(keras.Input((None, 3, 10)))
+
+
+@each_wrong_rank
+def test_F5_wrong_rank_eagerly(case: Case, rank: int):
+    shape = (2,) * rank
+    with pytest.raises(ValueError, match=wrong_rank_message(case, shape)) as caught:
+        case.make()(np.zeros(shape, "float32"))
+    assert "\x1b" not in str(caught.value)
+
+
+@each_wrong_rank
+def test_F5_wrong_rank_in_a_model(case: Case, rank: int):
+    shape = (None, *(2,) * (rank - 1))
+    with pytest.raises(ValueError, match=wrong_rank_message(case, shape)) as caught:
+        case.make()(keras.Input(shape[1:]))
+    assert "\x1b" not in str(caught.value)
+
+
+@each_layer
+def test_F5_wrong_rank_inside_time_distributed(case: Case):
+    with pytest.raises(ValueError, match=r"expected ndim=\d, found ndim=2\."):
+        keras.layers.TimeDistributed(case.make())(keras.Input((5, 8)))
+
+
+@each_layer
+def test_unknown_number_of_channels(case: Case):
+    shape = [None, *case.shape[1:]]
+    shape[case.channel_dim] = None
+    with pytest.raises(ValueError, match=r"number of channels is known when the model"):
+        case.make()(keras.Input(shape[1:]))
+
+
+def open_sizes(case: Case) -> tuple[int | None, ...]:
+    """The shape of the case with everything unknown but the channels."""
+    shape: list[int | None] = [None] * len(case.shape)
+    shape[case.channel_dim] = case.shape[case.channel_dim]
+    return tuple(shape[1:])
+
+
+def other_shape(case: Case) -> tuple[int, ...]:
+    """Another batch and other sizes than the case has, all distinct."""
+    sizes = [3, *(size + 2 * i + 1 for i, size in enumerate(case.shape[1:]))]
+    sizes[case.channel_dim] = case.shape[case.channel_dim]
+    return tuple(sizes)
+
+
+@each_layer
+def test_U1_unknown_sizes_in_a_model(case: Case):
+    inputs = keras.Input(open_sizes(case))
+    outputs = case.make()(inputs)
+    assert outputs.shape == inputs.shape
+    assert dtype_of(outputs) == "float32"
+    if case.channel_dim == -1:
+        outputs = keras.layers.Dense(3)(outputs)
+        assert outputs.shape[-1] == 3
+
+
+@each_layer
+@pytest.mark.parametrize("which", ["first", "second"])
+def test_U1_predict_at_two_sizes(case: Case, which: str):
+    inputs = keras.Input(open_sizes(case))
+    model = keras.Model(inputs, case.make()(inputs))
+    values = {
+        "first": case.inputs(),
+        "second": np.random.default_rng(1).normal(size=other_shape(case)),
+    }
+    for name in ("first", which):  # the second, where asked for, on a traced model
+        x = values[name].astype("float32")
+        predicted = model.predict(x, verbose=0)
+    eager = to_numpy(case.make()(to_tensor(x)))
+    # Counting in the graph and computing on the host differ by less than this.
+    np.testing.assert_allclose(predicted, eager, rtol=0, atol=1e-6)
+
+
+@each_layer
+def test_U1_in_a_sequential_model(case: Case):
+    model = keras.Sequential([keras.Input(open_sizes(case)), case.make()])
+    inputs = case.inputs()
+    predicted = model.predict(inputs, verbose=0)
+    np.testing.assert_allclose(predicted, case.expected(inputs), rtol=0, atol=2e-6)
+
+
+@each_layer
+@pytest.mark.parametrize("steps", [4, None], ids=["4steps", "unknown-steps"])
+def test_U3_time_distributed(case: Case, steps: int | None):
+    inputs = keras.Input((steps, *open_sizes(case)))
+    outputs = keras.layers.TimeDistributed(case.make())(inputs)
+    assert outputs.shape == inputs.shape
+    model = keras.Model(inputs, outputs)
+    x = np.stack([case.inputs()] * 4, axis=1)
+    expected = np.stack([case.expected(case.inputs())] * 4, axis=1)
+    np.testing.assert_allclose(model.predict(x, verbose=0), expected, rtol=0, atol=2e-6)
+
+
+@each_layer
+def test_M4_the_second_call_has_another_rank(case: Case):
+    layer = case.make()
+    layer(np.zeros(case.shape, "float32"))
+    shape = (2,) * (len(case.shape) + 1)
+    with pytest.raises(ValueError, match=wrong_rank_message(case, shape)):
+        layer(np.zeros(shape, "float32"))
+
+
+def test_M4_the_second_call_of_a_summer_has_too_many_channels():
+    summer = kp.Summer(kp.PositionalEncoding1D(8))
+    summer(np.zeros((2, 5, 8), "float32"))
+    message = SHAPE_ERROR.format(r"\(2, 5, 12\)", r"\(2, 5, 8\)")
+    with pytest.raises(ValueError, match=message):
+        summer(np.zeros((2, 5, 12), "float32"))
+
+
+def test_M4_the_second_call_of_an_encoding_has_too_many_channels():
+    layer = kp.PositionalEncoding1D(8)
+    layer(np.zeros((2, 5, 8), "float32"))
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="makes 8 channels"):
+            layer(np.zeros((2, 5, 12), "float32"))
+
+
+@pytest.mark.parametrize("case", ENCODERS, ids=lambda case: case.name)
+def test_compute_output_shape(case: Case):
+    assert case.make().compute_output_shape([None, *open_sizes(case)]) == (
+        None,
+        *open_sizes(case),
+    )
+
+
+SINUSOID_ERRORS = {
+    "too-long": ((1, 51, 8), r"at most max_len=50 positions, found 51\."),
+    "other-channels": ((1, 5, 10), r"\(batch, length, hidden_dim=8\)\. .*\(1, 5, 10\)"),
+}
+
+
+@pytest.mark.parametrize("name", SINUSOID_ERRORS)
+def test_sinusoid_encoding_refuses(name: str):
+    shape, message = SINUSOID_ERRORS[name]
+    with pytest.raises(ValueError, match=message):
+        kp.SinusoidEncoding(8, 50)(np.zeros(shape, "float32"))
+
+
+@pytest.mark.parametrize("name", SINUSOID_ERRORS)
+def test_sinusoid_encoding_refuses_in_a_model(name: str):
+    shape, message = SINUSOID_ERRORS[name]
+    with pytest.raises(ValueError, match=message.replace(r"\(1, 5", r"\(None, 5")):
+        kp.SinusoidEncoding(8, 50)(keras.Input(shape[1:]))
+
+
+def test_sinusoid_encoding_takes_its_longest():
+    assert tuple(kp.SinusoidEncoding(8, 50)(np.zeros((1, 50, 8))).shape) == (1, 50, 8)
+
+
+def without_known_sizes(layer: keras.Layer, case: Case) -> Callable[[Any], Any]:
+    """The layer as one graph of its backend, traced where no size is a number."""
+    signature = (None, *open_sizes(case))
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        spec = tf.TensorSpec(signature, "float32")
+        return tf.function(layer).get_concrete_function(spec)
+    if BACKEND == "torch":
+        import torch
+
+        torch._dynamo.reset()
+        return torch.compile(layer, fullgraph=True, dynamic=True, backend="eager")
+    import jax
+    from jax import export
+
+    names = ("batch", "x", "y", "z", "w")
+    named = [size or names[dim] for dim, size in enumerate(signature)]
+    shape = export.symbolic_shape(", ".join(map(str, named)))
+    traced = jax.ShapeDtypeStruct(shape, "float32")
+    return export.export(jax.jit(layer))(traced).call
+
+
+@pytest.mark.parametrize("shape_of", [lambda case: case.shape, other_shape])
+@each_layer
+def test_U1_in_a_graph_that_knows_no_size(case: Case, shape_of: Any):
+    layer = case.make()
+    graph = without_known_sizes(layer, case)
+    x = np.random.default_rng(1).normal(size=shape_of(case)).astype("float32")
+    counted = to_numpy(graph(to_tensor(x)))
+    # Counting in turns and computing on the host differ by less than this.
+    np.testing.assert_allclose(
+        counted, to_numpy(layer(to_tensor(x))), rtol=0, atol=1e-6
+    )
