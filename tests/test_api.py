@@ -96,11 +96,11 @@ def test_importing_pulls_in_no_backend_that_keras_has_not():
 
 def test_importing_adds_less_than_30_ms_to_importing_keras():
     code = (
-        "import json, time, keras; start = time.perf_counter(); import keras_posenc;"
-        "print(json.dumps({'seconds': time.perf_counter() - start}))"
+        "import json, time, keras; start = time.process_time(); import keras_posenc;"
+        "print(json.dumps({'seconds': time.process_time() - start}))"
     )
-    # The best of five: the machine may be busy, and the first one writes bytecode.
-    assert min(run(code)["seconds"] for _ in range(5)) < 0.030
+    # Work, not waiting for a busy machine; and not the first, which writes bytecode.
+    assert min(run(code)["seconds"] for _ in range(3)) < 0.030
 
 
 def documented(cls: type) -> dict[str, str]:

@@ -96,7 +96,11 @@ def test_D3_a_summer_makes_integers_floats_eagerly(dtype: str):
     assert error <= 2.0**-23  # half a unit of a sum up to 2, and of the encoding
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize(
+    # JAX has no int64 unless told to, and warns when Keras makes one for a model.
+    "dtype",
+    [dtype for dtype in INTEGERS if (BACKEND, dtype) != ("jax", "int64")],
+)
 def test_D3_a_summer_makes_integers_floats_in_a_model(dtype: str):
     inputs = keras.Input((6, 8), dtype=dtype)
     outputs = kp.Summer(kp.PositionalEncoding1D(8))(inputs)

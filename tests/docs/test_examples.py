@@ -21,7 +21,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", README, re
 
 def meant_for(code: str) -> tuple[str, ...]:
     """The backends of a block: all of them, unless it imports one."""
-    return tuple(name for name in BACKENDS if f"import {name}" in code) or BACKENDS
+    found = re.findall(r"^import (jax|tensorflow|torch)\b", code, re.MULTILINE)
+    return tuple(found) or BACKENDS
 
 
 RUNS = [

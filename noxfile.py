@@ -1,0 +1,168 @@
+"""The checks of this project: `nox` runs them all, `nox -l` lists them.
+
+`nox -s "tests(jax)" -- -k summer` runs one session; pytest gets what follows `--`.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+# Anything with pip can repeat these environments; uv would choose files its own way.
+nox.options.default_venv_backend = "virtualenv"
+nox.options.error_on_external_run = True
+# What an earlier run left behind could hide a missing requirement. `nox -r` keeps it.
+nox.options.reuse_venv = "no"
+
+ROOT = Path(__file__).parent
+CONSTRAINTS = ROOT / "constraints.txt"
+PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+BACKENDS = ("jax", "torch", "tensorflow")
+ALL_BACKENDS = ",".join(BACKENDS)
+# Starts of the variables that would change what is tested. Those that choose a device
+# stay.
+CALLERS_SETTINGS = ("JAX_ENABLE_X64", "KERAS_", "PYTEST_", "PYTHONPATH")
+
+
+def prepare(
+    session: nox.Session,
+    *requirements: str,
+    group: str | None = "test",
+    backend: str | None = None,
+) -> Path:
+    """Shut out the caller's settings, install what constraints.txt pins.
+
+    Returns:
+        The session's temporary folder.
+    """
+    temporary = Path(session.create_tmp()).resolve()
+    callers = [name for name in os.environ if name.startswith(CALLERS_SETTINGS)]
+    session.env.update(dict.fromkeys(callers))
+    # Keras would read its backend and float type from the home folder.
+    session.env["KERAS_HOME"] = str(temporary / "keras")
+    session.env["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    if backend:
+        session.env["KERAS_BACKEND"] = backend
+    # Variables, not `-c`: they reach isolated builds too, the second from pip 25.3 on.
+    # An address, because pip splits the variables at spaces.
+    session.env["PIP_CONSTRAINT"] = CONSTRAINTS.as_uri()
+    session.env["PIP_BUILD_CONSTRAINT"] = CONSTRAINTS.as_uri()
+    groups = nox.project.dependency_groups(PYPROJECT, group) if group else ()
+    session.install(*requirements, *groups)
+    return temporary
+
+
+def run_suite(session: nox.Session, backend: str) -> None:
+    """Run the tests that need one backend."""
+    session.run(
+        "pytest",
+        "tests",
+        "--ignore=tests/all_backends",
+        "--ignore=tests/docs",
+        f"--only-backend={backend}",
+        *session.posargs,
+    )
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, layout and types."""
+    prepare(session, "-e.", group="lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("mypy")
+
+
+@nox.session
+@nox.parametrize("backend", BACKENDS, ids=BACKENDS)
+def tests(session: nox.Session, backend: str) -> None:
+    """Run the suite where Keras has this backend and no other."""
+    prepare(session, f"-e.[{backend}]", backend=backend)
+    run_suite(session, backend)
+
+
+@nox.session
+def all_backends(session: nox.Session) -> None:
+    """Load under each backend what another one saved; compare with the peer."""
+    prepare(session, f"-e.[{ALL_BACKENDS}]", "positional-encodings")
+    session.run("pytest", "tests/all_backends", *session.posargs)
+
+
+# Kept environments would hold the last wheel of the same version.
+@nox.session(reuse_venv=False)
+def wheel(session: nox.Session) -> None:
+    """Build sdist and wheel, run the suite on the installed wheel."""
+    temporary = prepare(session, "build", backend="jax")
+    session.run("python", "-m", "build", f"--outdir={temporary / 'dist'}")
+    (built,) = (temporary / "dist").glob("*.whl")
+    session.install(f"keras-posenc[jax] @ {built.as_uri()}")
+
+    # From here the checkout is out of reach; pyproject.toml has pytest's settings.
+    no_caches = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "tests", temporary / "tests", ignore=no_caches)
+    shutil.copy(ROOT / "pyproject.toml", temporary)
+    session.chdir(temporary)
+    session.run("python", "-c", CHECK_INSTALLED)
+    run_suite(session, "jax")
+
+
+CHECK_INSTALLED = """
+import importlib.metadata, pathlib, sysconfig, keras_posenc
+imported = pathlib.Path(keras_posenc.__file__)
+assert imported.is_relative_to(sysconfig.get_path("purelib")), imported
+files = importlib.metadata.files("keras-posenc")
+missing = {"py.typed", "LICENSE"} - {file.name for file in files}
+assert not missing, missing
+"""
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Run the code of the README and of the docstrings."""
+    prepare(session, f"-e.[{ALL_BACKENDS},examples]")
+    session.run("pytest", "tests/docs", *session.posargs)
+
+
+@nox.session
+def quickstart(session: nox.Session) -> None:
+    """Do what the README tells a newcomer to do first."""
+    output = prepare(session, "-e.[jax,examples]", group=None)
+    session.run("python", "examples/quickstart.py", f"--output={output}")
+
+
+LOCK_HEADER = """\
+# The version of everything that the nox sessions install, for Python 3.11 to 3.13.
+# `nox -s lock` adds what is missing; `nox -s lock -- --upgrade-package NAME` moves one.
+"""
+
+
+@nox.session(default=False)
+def lock(session: nox.Session) -> None:
+    """Bring constraints.txt up to date with pyproject.toml and noxfile.py."""
+    others = Path(session.create_tmp()) / "requirements.txt"
+    build_requires = PYPROJECT["build-system"]["requires"]
+    # What no extra and no group names. hatchling asks for editables only as it builds.
+    tools = ["build", "editables", "nox", "pre-commit", "uv"]
+    peers = ["positional-encodings", "tensorflow-cpu"]
+    others.write_text("\n".join([*build_requires, *tools, *peers]))
+    session.install("uv", env={"PIP_CONSTRAINT": CONSTRAINTS.as_uri()})
+    session.run(
+        "uv",
+        "pip",
+        "compile",
+        "pyproject.toml",
+        str(others),
+        "--all-extras",
+        *(f"--group={group}" for group in PYPROJECT["dependency-groups"]),
+        "--universal",
+        "--python-version=3.11",
+        "--fork-strategy=fewest",
+        "--no-annotate",
+        "--no-header",
+        "--quiet",
+        f"--output-file={CONSTRAINTS}",
+        *session.posargs,
+    )
+    CONSTRAINTS.write_text(LOCK_HEADER + CONSTRAINTS.read_text())
