@@ -172,17 +172,12 @@ class PositionalEncoding(EncodingLayer):
         return operator.index(channels)
 
     def _warn_of_axes_without_room(self, channels: int) -> None:
-        for axis in _silent_axes(self._options, channels):
+        for axis in Waves(self._options, channels).silent_axes():
             warn(
                 f"{type(self).__name__} has no channel for axis {axis} of its "
                 f"{self.rank}: positions along it are not encoded. "
                 f"Received: channels={channels}"
             )
-
-
-@_backend.host_constant
-def _silent_axes(options: WaveOptions, channels: int) -> tuple[int, ...]:
-    return Waves(options, channels).silent_axes()
 
 
 def _read_option(name: str) -> property:

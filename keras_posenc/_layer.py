@@ -76,6 +76,7 @@ def check_dims(layer: keras.layers.Layer, shape: Shape, dims: tuple[str, ...]) -
         )
 
 
+@_backend.host_constant  # torch.compile then warns as it traces
 def warn(message: str) -> None:
     """Warns at the line that called, which is neither this package's nor Keras's."""
     level, frame = 1, sys._getframe()

@@ -75,8 +75,9 @@ class Waves:
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Axis, frequency (radians per unit of position) and phase (radians)."""
         # Slowest first: "axis band phase", so a band's sine and cosine interleave.
-        indices = np.indices((self.options.rank, self._bands, 2))
-        axis, band, quarter_turns = indices.reshape(3, -1)[:, : self.channels]
+        axis, band, quarter_turns = np.unravel_index(
+            np.arange(self.channels), (self.options.rank, self._bands, 2)
+        )
         base = np.resize(np.array(self.options.max_wavelength), self.options.rank)
         frequency = base[axis] ** -(band / self._bands)
         return axis, frequency, quarter_turns * (np.pi / 2)
@@ -89,8 +90,8 @@ class Waves:
 
     def silent_axes(self) -> tuple[int, ...]:
         """The axes that no wave runs along: positions there make no difference."""
-        heard = set(self.arrays()[0].tolist())
-        return tuple(axis for axis in range(self.options.rank) if axis not in heard)
+        heard = -(-self.channels // (2 * self._bands))  # axes come one after another
+        return tuple(range(heard, self.options.rank))
 
     @property
     def _bands(self) -> int:
