@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast
 
 import keras
 
@@ -125,10 +125,8 @@ class PositionalEncoding(EncodingLayer):
         channels = self._waves(inputs.shape).channels
         if channels < self._input_channels(inputs.shape):
             inputs = inputs[(slice(None),) * self.channel_dim + (slice(channels),)]
-        encoding = _backend.zeros_like(inputs, self.input_dtype)
-        for term in self.terms(inputs):
-            encoding = encoding + term
-        return encoding
+        zeros = _backend.zeros_like(inputs, self.input_dtype)
+        return sum(self.terms(inputs), start=zeros)
 
     def terms(self, inputs: Any) -> list[Any]:
         """The encoding of `inputs` as tensors, one per axis, to broadcast and add."""
@@ -166,10 +164,9 @@ class PositionalEncoding(EncodingLayer):
         return Waves(self._options, self._input_channels(shape))
 
     def _input_channels(self, shape: Shape) -> int:
-        channels = shape[self.channel_dim]
-        assert channels is not None  # `check_shape` has raised
-        # `index` also makes a number of a size that torch.compile keeps open.
-        return operator.index(channels)
+        # `check_shape` refuses None. `index` makes a number of what torch.compile may
+        # keep open.
+        return operator.index(cast(int, shape[self.channel_dim]))
 
     def _warn_of_axes_without_room(self, channels: int) -> None:
         for axis in Waves(self._options, channels).silent_axes():

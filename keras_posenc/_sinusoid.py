@@ -12,7 +12,7 @@ from keras_posenc._evaluate import encoding_terms
 from keras_posenc._layer import EncodingLayer, Shape, check_dims
 from keras_posenc._waves import WaveOptions
 
-# The encoding has no options, and takes the number of channels from the input.
+# The channels are those of the input, which `check_shape` compares with hidden_dim.
 _OPTIONS = WaveOptions(rank=1)
 
 
@@ -77,10 +77,9 @@ class SinusoidEncoding(EncodingLayer):
         self.max_len = positive_integer("max_len", max_len)
 
     def call(self, inputs: Any) -> Any:
-        total = ops.cast(inputs, self.input_dtype)
-        for term in encoding_terms(total, _OPTIONS, 2, self.input_dtype):
-            total = total + term
-        return total
+        inputs = ops.cast(inputs, self.input_dtype)
+        terms = encoding_terms(inputs, _OPTIONS, 2, self.input_dtype)
+        return sum(terms, start=inputs)
 
     def check_shape(self, shape: Shape) -> None:
         check_dims(self, shape, ("batch", "length", "channels"))

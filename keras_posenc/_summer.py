@@ -77,10 +77,9 @@ class Summer(EncodingLayer):
         _require_shape(self.penc(x), tuple(input_shape), self.penc)
 
     def call(self, inputs: Any) -> Any:
-        total = ops.cast(inputs, self.input_dtype)
-        for term in self._terms(total):
-            total = total + ops.cast(term, self.input_dtype)
-        return total
+        inputs = ops.cast(inputs, self.input_dtype)
+        terms = [ops.cast(term, self.input_dtype) for term in self._terms(inputs)]
+        return sum(terms, start=inputs)
 
     def check_shape(self, shape: Shape) -> None:
         """Raises where `penc` does not fit `shape`, or encodes another one."""
@@ -121,9 +120,10 @@ def _require_shape(encoding: Any, shape: Shape, penc: keras.layers.Layer) -> Non
             f"from penc={penc!r}"
         )
     encoded = tuple(encoding.shape)
-    same_rank = len(encoded) == len(shape)
-    pairs = zip(encoded, shape, strict=same_rank)
-    if not same_rank or any(a != b for a, b in pairs if None not in (a, b)):
+    if len(encoded) != len(shape) or any(
+        size is not None and wanted is not None and size != wanted
+        for size, wanted in zip(encoded, shape, strict=True)
+    ):
         raise _shape_error(penc, encoded, shape)
 
 
