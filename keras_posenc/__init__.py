@@ -1,8 +1,14 @@
 """Sinusoidal positional encodings for Keras 3, in one, two, three or more dimensions.
 
-Where things are: `_waves` makes waves of the options, `_evaluate` makes numbers of the
-waves, and the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to
-their input.
+    PositionalEncoding1D, 2D, 3D           the encoding of a sequence, plane, volume
+    PositionalEncodingPermute1D, 2D, 3D    the same with channels first
+    PositionalEncoding(rank)               the same for any number of axes
+    Summer(penc)                           input + penc(input)
+    SinusoidEncoding(hidden_dim, max_len)  input + 1D encoding, up to a length
+    sinusoidal_table(shape, channels)      the encoding as a NumPy array
+
+Inside, `_waves` makes waves of the options, `_evaluate` makes numbers of the waves, and
+the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to their input.
 """
 
 from keras_posenc import tf_encodings, torch_encodings

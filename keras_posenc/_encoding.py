@@ -11,23 +11,12 @@ import keras
 from keras_posenc import _backend
 from keras_posenc._arguments import one_of
 from keras_posenc._evaluate import encoding_terms
-from keras_posenc._layer import EncodingLayer, Shape, check_dims, warn
-from keras_posenc._waves import WaveArguments, WaveOptions, Waves
-
-_OPTION_NAMES = tuple(
-    field.name
-    for field in dataclasses.fields(WaveOptions)
-    if field.name not in ("rank", "channels")
-)
+from keras_posenc._layer import EncodingLayer, LayerArguments, Shape, check_dims, warn
+from keras_posenc._waves import OPTION_NAMES, WaveArguments, WaveOptions, Waves
 
 
-class EncodingArguments(WaveArguments, total=False):
+class EncodingArguments(WaveArguments, LayerArguments, total=False):
     """Wave options and base layer arguments, for type checkers and editors."""
-
-    name: str | None
-    dtype: Any
-    trainable: bool
-    activity_regularizer: Any
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -95,7 +84,7 @@ class PositionalEncoding(EncodingLayer):
         **kwargs: Unpack[EncodingArguments],
     ):
         base: dict[str, Any] = dict(kwargs)
-        options = {name: base.pop(name) for name in _OPTION_NAMES if name in base}
+        options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
         super().__init__(dtype_override=dtype_override, **base)
         # Only the shape of the input matters: casting its values would be waste.
         self.autocast = False
@@ -103,27 +92,29 @@ class PositionalEncoding(EncodingLayer):
             "data_format", data_format, ("channels_last", "channels_first")
         )
         self._options = WaveOptions(rank, channels, **options)
-        if self.channels is not None:
-            self._warn_of_axes_without_room(self.channels)
-
-    @property
-    def org_channels(self) -> int | None:
-        """`channels`, under its name in `positional-encodings`."""
-        return self.channels
+        # One record is what the layer works with; users read it as attributes.
+        for name, value in dataclasses.asdict(self._options).items():
+            setattr(self, name, value)
+        self.org_channels = self._options.channels  # as in `positional-encodings`
+        if self._options.channels is not None:
+            self._warn_of_silent_axes(self._options.channels)
 
     @property
     def channel_dim(self) -> int:
         """The dimension of the input that holds the channels."""
-        return 1 if self.data_format == "channels_first" else self.rank + 1
+        return 1 if self.data_format == "channels_first" else self._options.rank + 1
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
-        if self.channels is None:
-            self._warn_of_axes_without_room(self._input_channels(input_shape))
+        if self._options.channels is None:
+            self._warn_of_silent_axes(self._input_channels(input_shape))
 
     def call(self, inputs: Any) -> Any:
+        self.check_shape(tuple(inputs.shape))
+        self._warn_of_missing_channels(tuple(inputs.shape))
         channels = self._waves(inputs.shape).channels
         if channels < self._input_channels(inputs.shape):
+            # What is cut off is the shape, for the zeros: the values do not matter.
             inputs = inputs[(slice(None),) * self.channel_dim + (slice(channels),)]
         zeros = _backend.zeros_like(inputs, self.input_dtype)
         return sum(self.terms(inputs), start=zeros)
@@ -134,24 +125,22 @@ class PositionalEncoding(EncodingLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         shape = super().compute_output_shape(input_shape)
+        self._warn_of_missing_channels(shape)
+        return self.encoded_shape(shape)
+
+    def encoded_shape(self, shape: Shape) -> Shape:
+        """The shape of the encoding of inputs of `shape`, which fits."""
         before, after = shape[: self.channel_dim], shape[self.channel_dim + 1 :]
         return (*before, self._waves(shape).channels, *after)
 
     def check_shape(self, shape: Shape) -> None:
-        names = "xyz"[: self.rank] if self.rank <= 3 else map(str, range(self.rank))
-        dims = ["batch", *names]
-        dims.insert(self.channel_dim, "channels")
-        check_dims(self, shape, tuple(dims))
-
-    def check_inputs(self, shape: Shape) -> None:
-        super().check_inputs(shape)
-        available = self._waves(shape).channels
-        if available < self._input_channels(shape):
-            warn(
-                f"{type(self).__name__} with channels={self.channels} makes "
-                f"{available} channels, fewer than its input has: the encoding "
-                f"returned has those {available}. Received: inputs of shape {shape}"
-            )
+        rank = self._options.rank
+        sizes = ", ".join("xyz"[:rank]) if rank <= 3 else f"{rank} sizes"
+        last = self.data_format == "channels_last"
+        described = (
+            f"(batch, {sizes}, channels)" if last else f"(batch, channels, {sizes})"
+        )
+        check_dims(self, shape, rank + 2, self.channel_dim, described)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -168,22 +157,22 @@ class PositionalEncoding(EncodingLayer):
         # keep open.
         return operator.index(cast(int, shape[self.channel_dim]))
 
-    def _warn_of_axes_without_room(self, channels: int) -> None:
+    def _warn_of_silent_axes(self, channels: int) -> None:
         for axis in Waves(self._options, channels).silent_axes():
             warn(
                 f"{type(self).__name__} has no channel for axis {axis} of its "
-                f"{self.rank}: positions along it are not encoded. "
+                f"{self._options.rank}: positions along it are not encoded. "
                 f"Received: channels={channels}"
             )
 
-
-def _read_option(name: str) -> property:
-    return property(lambda layer: getattr(layer._options, name))
-
-
-# One record holds the options; each is an attribute too, as on any Keras layer.
-for _name in ("rank", "channels", *_OPTION_NAMES):
-    setattr(PositionalEncoding, _name, _read_option(_name))
+    def _warn_of_missing_channels(self, shape: Shape) -> None:
+        available = self._waves(shape).channels
+        if available < self._input_channels(shape):
+            warn(
+                f"{type(self).__name__} with channels={self._options.channels} makes "
+                f"{available} channels, fewer than its input has: the encoding "
+                f"returned has those {available}. Received: inputs of shape {shape}"
+            )
 
 
 class _FixedRank(PositionalEncoding):
@@ -218,6 +207,12 @@ class _FixedChannelsFirst(_FixedRank):
         dtype_override: Any = None,
         **kwargs: Unpack[EncodingArguments],
     ):
+        arguments: dict[str, Any] = dict(kwargs)
+        if "data_format" in arguments:
+            raise TypeError(
+                f"{type(self).__name__} has `data_format` fixed to 'channels_first'. "
+                f"Received: data_format={arguments['data_format']!r}"
+            )
         super().__init__(
             channels, dtype_override, data_format="channels_first", **kwargs
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import warnings
 from types import FrameType
-from typing import Any
+from typing import Any, TypedDict, Unpack, cast
 
 import keras
 
@@ -15,11 +16,26 @@ from keras_posenc._arguments import float_policy
 Shape = tuple[int | None, ...]
 
 
-class EncodingLayer(keras.layers.Layer):
-    """Base of the layers: one dense tensor in, the same shape out, no weights."""
+class LayerArguments(TypedDict, total=False):
+    """The arguments of every Keras layer, for type checkers and editors."""
 
-    def __init__(self, *, dtype: Any = None, dtype_override: Any = None, **kwargs: Any):
-        super().__init__(dtype=float_policy(dtype, dtype_override), **kwargs)
+    name: str | None
+    dtype: Any
+    trainable: bool
+    activity_regularizer: Any
+
+
+class EncodingLayer(keras.layers.Layer):
+    """Base of the layers: one dense tensor in, the same shape out, no weights.
+
+    A subclass says in `check_shape` what does not fit, and asks it in `call` as well:
+    `TimeDistributed` calls that directly.
+    """
+
+    def __init__(self, *, dtype_override: Any = None, **kwargs: Unpack[LayerArguments]):
+        base: dict[str, Any] = dict(kwargs)
+        base["dtype"] = float_policy(base.get("dtype"), dtype_override)
+        super().__init__(**base)
         self.supports_masking = True
 
     @property
@@ -30,21 +46,13 @@ class EncodingLayer(keras.layers.Layer):
         """
         return _backend.available_dtype(self.compute_dtype)
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Checked here, since Keras wraps in escape codes what `call` raises, and
         # `build` runs only once, while every call brings a shape of its own.
-        if not _backend.is_dense(inputs):
-            raise ValueError(
-                f"{type(self).__name__} expects a dense tensor; make sparse and "
-                f"ragged tensors dense first. Received: inputs={inputs!r}"
-            )
-        if not hasattr(inputs, "shape"):
-            raise ValueError(
-                f"{type(self).__name__} expects one tensor. "
-                f"Received: inputs={inputs!r} (of type {type(inputs).__name__})"
-            )
-        self.check_inputs(tuple(inputs.shape))
-        return super().__call__(inputs, *args, **kwargs)
+        for inputs in (*args, *kwargs.values())[:1]:
+            self._check_tensor(inputs)
+            self.check_shape(tuple(inputs.shape))
+        return super().__call__(*args, **kwargs)
 
     def build(self, input_shape: Any) -> None:
         self.check_shape(tuple(input_shape))
@@ -53,34 +61,51 @@ class EncodingLayer(keras.layers.Layer):
         self.check_shape(tuple(input_shape))
         return tuple(input_shape)
 
-    def check_inputs(self, shape: Shape) -> None:
-        """Runs before each call: raises, and warns, where `shape` does not fit."""
-        self.check_shape(shape)
-
     def check_shape(self, shape: Shape) -> None:
         """Raises a ValueError where inputs of `shape` do not fit this layer."""
 
+    def _check_tensor(self, inputs: Any) -> None:
+        if not _backend.is_dense(inputs):
+            raise ValueError(
+                f"{type(self).__name__} expects a dense tensor; make sparse and "
+                f"ragged tensors dense first. Received: inputs={inputs!r}"
+            )
+        if not hasattr(inputs, "shape"):
+            raise TypeError(
+                f"{type(self).__name__} expects one tensor or array. "
+                f"Received: inputs={inputs!r} (of type {type(inputs).__name__})"
+            )
 
-def check_dims(layer: keras.layers.Layer, shape: Shape, dims: tuple[str, ...]) -> None:
-    """Raises unless `shape` has the named `dims` and a known number of channels."""
-    expected = f"inputs of shape ({', '.join(dims)})"
-    if len(shape) != len(dims):
+
+def check_dims(
+    layer: keras.layers.Layer, shape: Shape, ndim: int, channel_dim: int, described: str
+) -> None:
+    """Raises unless `shape` has `ndim` dimensions and a known number of channels."""
+    expected = f"{type(layer).__name__} expects inputs of shape {described}"
+    if len(shape) != ndim:
         raise ValueError(
-            f"{type(layer).__name__} expects {expected}: expected ndim={len(dims)}, "
-            f"found ndim={len(shape)}. Received: inputs of shape {shape}"
+            f"{expected}: expected ndim={ndim}, found ndim={len(shape)}. "
+            f"Received: inputs of shape {shape}"
         )
-    if shape[dims.index("channels")] is None:
+    try:
+        # Nor does a symbol of `jax.export` say how many waves to make.
+        operator.index(cast(int, shape[channel_dim]))
+    except TypeError:
         raise ValueError(
-            f"{type(layer).__name__} expects {expected} whose number of channels is "
-            f"known when the model is built. Received: inputs of shape {shape}"
-        )
+            f"{expected}, whose number of channels is known when the model is built. "
+            f"Received: inputs of shape {shape}"
+        ) from None
+
+
+# The packages whose code lies between a user's line and ours.
+_MACHINERY = {"keras", "keras_posenc", "jax", "optree", "tensorflow", "torch"}
 
 
 @_backend.host_constant  # torch.compile then warns as it traces
 def warn(message: str) -> None:
-    """Warns at the line that called, which is neither this package's nor Keras's."""
+    """Warns at the user's line, so that each user of a layer sees it once."""
     level, frame = 1, sys._getframe()
-    while frame.f_back and _package(frame) in ("keras", "keras_posenc"):
+    while frame.f_back and _package(frame) in _MACHINERY:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, stacklevel=level)
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import keras
 from keras import ops
 
 from keras_posenc._arguments import positive_integer
 from keras_posenc._evaluate import encoding_terms
-from keras_posenc._layer import EncodingLayer, Shape, check_dims
+from keras_posenc._layer import EncodingLayer, LayerArguments, Shape, check_dims
 from keras_posenc._waves import WaveOptions
-
-# The channels are those of the input, which `check_shape` compares with hidden_dim.
-_OPTIONS = WaveOptions(rank=1)
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -69,20 +66,23 @@ class SinusoidEncoding(EncodingLayer):
         self,
         hidden_dim: int,
         max_len: int = 5000,
+        *,
         dtype_override: Any = None,
-        **kwargs: Any,
+        **kwargs: Unpack[LayerArguments],
     ):
         super().__init__(dtype_override=dtype_override, **kwargs)
         self.hidden_dim = positive_integer("hidden_dim", hidden_dim)
         self.max_len = positive_integer("max_len", max_len)
+        self._options = WaveOptions(rank=1, channels=self.hidden_dim)
 
     def call(self, inputs: Any) -> Any:
+        self.check_shape(tuple(inputs.shape))
         inputs = ops.cast(inputs, self.input_dtype)
-        terms = encoding_terms(inputs, _OPTIONS, 2, self.input_dtype)
+        terms = encoding_terms(inputs, self._options, 2, self.input_dtype)
         return sum(terms, start=inputs)
 
     def check_shape(self, shape: Shape) -> None:
-        check_dims(self, shape, ("batch", "length", "channels"))
+        check_dims(self, shape, 3, 2, "(batch, length, hidden_dim)")
         _, length, channels = shape
         if channels != self.hidden_dim:
             raise ValueError(

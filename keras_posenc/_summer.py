@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Unpack
 
 import keras
 from keras import ops
 
-from keras_posenc import _backend
 from keras_posenc._encoding import PositionalEncoding
-from keras_posenc._layer import EncodingLayer, Shape
+from keras_posenc._layer import EncodingLayer, LayerArguments, Shape
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -55,7 +55,11 @@ class Summer(EncodingLayer):
     """
 
     def __init__(
-        self, penc: keras.layers.Layer, dtype_override: Any = None, **kwargs: Any
+        self,
+        penc: keras.layers.Layer,
+        *,
+        dtype_override: Any = None,
+        **kwargs: Unpack[LayerArguments],
     ):
         super().__init__(dtype_override=dtype_override, **kwargs)
         if not isinstance(penc, keras.layers.Layer):
@@ -77,14 +81,25 @@ class Summer(EncodingLayer):
         _require_shape(self.penc(x), tuple(input_shape), self.penc)
 
     def call(self, inputs: Any) -> Any:
+        self.check_shape(tuple(inputs.shape))
         inputs = ops.cast(inputs, self.input_dtype)
-        terms = [ops.cast(term, self.input_dtype) for term in self._terms(inputs)]
-        return sum(terms, start=inputs)
+        # A subclass that has a `call` of its own means it: only ours is cut short.
+        if getattr(type(self.penc), "call", None) is PositionalEncoding.call:
+            terms = self.penc.terms(inputs)
+            return sum((ops.cast(term, self.input_dtype) for term in terms), inputs)
+        encoding = ops.cast(self._foreign_encoding(inputs), self.input_dtype)
+        if None in (*inputs.shape, *encoding.shape):
+            # Sizes that only TensorFlow's running graph knows: `+` would broadcast
+            # what differs, `stack` refuses it.
+            return ops.sum(ops.stack([inputs, encoding]), axis=0)
+        return inputs + encoding
 
     def check_shape(self, shape: Shape) -> None:
         """Raises where `penc` does not fit `shape`, or encodes another one."""
         if isinstance(self.penc, EncodingLayer):
-            encoded = self.penc.compute_output_shape(shape)
+            self.penc.check_shape(shape)
+        if isinstance(self.penc, PositionalEncoding):
+            encoded = self.penc.encoded_shape(shape)
             if encoded != shape:
                 raise _shape_error(self.penc, encoded, shape)
 
@@ -97,19 +112,19 @@ class Summer(EncodingLayer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Summer:
-        penc = keras.saving.deserialize_keras_object(config["penc"])
+        # Some layers of Keras take their own config apart as they read it.
+        penc = keras.saving.deserialize_keras_object(copy.deepcopy(config["penc"]))
         return super().from_config({**config, "penc": penc})
 
-    def _terms(self, inputs: Any) -> list[Any]:
-        # A subclass that has a `call` of its own means it: only ours is cut short.
-        if getattr(type(self.penc), "call", None) is PositionalEncoding.call:
-            return self.penc.terms(inputs)
-        encoding = self.penc(inputs)
+    def _foreign_encoding(self, inputs: Any) -> Any:
+        if not self.penc.supports_masking:
+            # A new tensor leaves behind the mask that Keras hangs on the old one: it
+            # would warn that `penc` loses the mask, which Summer passes on.
+            encoding = self.penc(inputs * 1)
+        else:
+            encoding = self.penc(inputs)
         _require_shape(encoding, tuple(inputs.shape), self.penc)
-        if None in tuple(encoding.shape):
-            # Sizes that only the running graph knows: reshaping stops a broadcast.
-            encoding = ops.reshape(encoding, _backend.shape(inputs))
-        return [encoding]
+        return encoding
 
 
 def _require_shape(encoding: Any, shape: Shape, penc: keras.layers.Layer) -> None:

@@ -55,6 +55,9 @@ class WaveOptions:
         }
 
 
+OPTION_NAMES = tuple(WaveArguments.__annotations__)
+
+
 @dataclass(frozen=True)
 class Waves:
     """One wave per channel of an input that has `input_channels` channels.

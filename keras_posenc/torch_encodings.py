@@ -9,6 +9,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_posenc import _backend
 from keras_posenc._encoding import (
     PositionalEncoding1D,
     PositionalEncoding2D,
@@ -37,5 +38,5 @@ def get_emb(sin_inp: Any) -> Any:
     Kept for code that calls it directly; the layers do not use it.
     """
     pairs = ops.stack((ops.sin(sin_inp), ops.cos(sin_inp)), axis=-1)
-    *sizes, channels = sin_inp.shape
+    *sizes, channels = _backend.shape(sin_inp)
     return ops.reshape(pairs, (*sizes, 2 * channels))

@@ -81,6 +81,9 @@ BAD_WAVELENGTHS = [
     (float("inf"), ValueError, "positive finite number"),
     (float("nan"), ValueError, "positive finite number"),
     ("10000", TypeError, "positive finite number"),
+    (b"ab", TypeError, "positive finite number"),
+    (np.bool_(True), TypeError, "positive finite number"),
+    (10**400, ValueError, "positive finite number"),
     (True, TypeError, "positive finite number"),
     (None, TypeError, "positive finite number"),
     ([10.0, 0.0], ValueError, "positive finite number"),
@@ -122,13 +125,16 @@ def test_max_wavelength_per_axis_is_kept_as_a_plain_list(value: Any):
     assert kept["max_wavelength"] == [10.0, 20.0]
 
 
-def test_unknown_data_format():
-    with pytest.raises(
-        ValueError,
-        match=r"^`data_format` must be one of 'channels_last', 'channels_first'\. "
-        r"Received: data_format='last'$",
-    ):
-        kp.PositionalEncoding2D(8, data_format="last")
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [("last", ValueError), (None, TypeError), (["channels_last"], TypeError)],
+    ids=repr,
+)
+def test_unknown_data_format(value: Any, error: type[Exception]):
+    valid = r"'channels_last', 'channels_first'\. "
+    received = re.escape(f"Received: data_format={value!r}")
+    with pytest.raises(error, match=f"^`data_format` must be one of {valid}{received}"):
+        kp.PositionalEncoding2D(8, data_format=value)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +148,10 @@ def test_unknown_option(layer: type):
 
 
 def test_the_permute_layers_fix_their_data_format():
-    with pytest.raises(TypeError, match="data_format"):
+    message = (
+        r"^PositionalEncodingPermute2D has `data_format` fixed .*='channels_last'$"
+    )
+    with pytest.raises(TypeError, match=message):
         kp.PositionalEncodingPermute2D(8, data_format="channels_last")
 
 
@@ -166,6 +175,9 @@ def test_summer_takes_layers_only(penc: Any):
 
 BAD_SHAPES = [
     (-1, ValueError),
+    (True, TypeError),
+    ((True, 3), TypeError),
+    ([[1], [1, 2]], TypeError),
     ((3, -1), ValueError),
     ((), ValueError),
     (2.5, TypeError),
@@ -185,8 +197,32 @@ def test_bad_shape_of_a_table(shape: Any, error: type[Exception]):
 @pytest.mark.parametrize("inputs", [None, 3.0, "text", {"a": 1}, [[1.0, 2.0]]])
 def test_what_is_no_tensor_is_refused(inputs: Any):
     received = re.escape(f"Received: inputs={inputs!r}")
-    with pytest.raises(ValueError, match=f"PositionalEncoding1D expects.*{received}"):
+    with pytest.raises(TypeError, match=f"PositionalEncoding1D expects.*{received}"):
         kp.PositionalEncoding1D(8)(inputs)
+
+
+@pytest.mark.parametrize("name", ["max_wave_length", "rank", "dtype_override"])
+def test_unknown_option_of_a_table(name: str):
+    with pytest.raises(ValueError, match=rf"Expected: max_wavelength.*'{name}': 1"):
+        kp.sinusoidal_table(3, 8, **{name: 1})
+
+
+def test_a_subclass_may_set_what_it_was_given():
+    class Scaled(kp.PositionalEncoding2D):
+        def __init__(self, channels: int, scale: float = 2.0, **kwargs: Any):
+            super().__init__(channels, **kwargs)
+            self.channels = channels
+            self.scale = scale
+
+    assert Scaled(8).channels == 8
+
+
+def test_a_subclass_may_name_its_input():
+    class Named(kp.PositionalEncoding1D):
+        def call(self, x: Any) -> Any:
+            return super().call(x)
+
+    assert tuple(Named(8)(x=np.zeros((1, 3, 8), "float32")).shape) == (1, 3, 8)
 
 
 def test_inputs_may_be_named():

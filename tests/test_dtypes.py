@@ -224,6 +224,17 @@ def test_D6_a_dtype_that_is_no_float_is_an_error(case: Case, dtype: Any):
         case.make(dtype=dtype)
 
 
+def test_D6_a_quantized_policy_is_an_error():
+    with pytest.raises(ValueError, match=r"not quantized\. Received: dtype='int8_from"):
+        kp.PositionalEncoding1D(8, dtype="int8_from_float32")
+
+
+def test_D6_a_policy_map_under_both_names():
+    policies = keras.dtype_policies.DTypePolicyMap(default_policy="mixed_bfloat16")
+    layer = kp.PositionalEncoding1D(8, policies, dtype=policies)
+    assert dtype_of(layer(np.zeros((1, 4, 8), "float32"))) == "bfloat16"
+
+
 def test_D7_float64():
     outputs = kp.PositionalEncoding1D(16, dtype="float64")(np.zeros((1, 2000, 16)))
     error = np.abs(to_numpy(outputs)[0] - reference.encode_1d(2000, 16)).max()

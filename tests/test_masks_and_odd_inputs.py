@@ -193,15 +193,47 @@ def test_M3_a_foreign_layer_of_another_shape_in_a_model(name: str):
         kp.Summer(Foreign(function))(keras.Input((None, 8)))
 
 
-@pytest.mark.parametrize("name", ["one-position", "one-batch"])
+WRONG_WHEN_RUN = {
+    "one-position": lambda x: x[:, :1],
+    "one-batch": lambda x: x[:1],
+    "one-batch-known": lambda x: ops.ones((1, 1, 8)),
+    "other-length": lambda x: ops.concatenate([x, x], axis=1),
+    "swapped": lambda x: ops.transpose(x, (1, 0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_WHEN_RUN)
 def test_M3_a_foreign_layer_of_another_shape_in_a_running_model(name: str):
-    """Sizes that no model knows before it runs do not broadcast either."""
-    function, _ = WRONG_SHAPES[name]
+    """Sizes that no model knows before it runs neither broadcast nor rearrange."""
     inputs = keras.Input((None, 8))
-    model = keras.Model(inputs, kp.Summer(Foreign(function))(inputs))
-    # TensorFlow's graph finds out when it reshapes, the others when they trace.
-    with pytest.raises(Exception, match=r"it never broadcasts|[Rr]eshape"):
+    summed = kp.Summer(Foreign(WRONG_WHEN_RUN[name]))(inputs)
+    model = keras.Model(inputs, summed)
+    # TensorFlow's graph finds out when it runs, the others when they trace.
+    with pytest.raises(Exception, match=r"it never broadcasts|Shapes of all inputs"):
         model.predict(np.ones((2, 5, 8), "float32"), verbose=0)
+
+
+if BACKEND == "tensorflow":  # the only one whose graphs have unknown sizes
+
+    @pytest.mark.parametrize("compiled", [False, True], ids=["graph", "xla"])
+    @pytest.mark.parametrize("name", WRONG_WHEN_RUN)
+    def test_M3_a_foreign_layer_of_another_shape_in_a_graph(name: str, compiled: bool):
+        import tensorflow as tf
+
+        summer = kp.Summer(Foreign(WRONG_WHEN_RUN[name]))
+        spec = tf.TensorSpec((None, None, 8), "float32")
+        graph = tf.function(summer, input_signature=[spec], jit_compile=compiled)
+        with pytest.raises(Exception, match=r"(?i)shapes? .*(match|same)"):
+            graph(np.ones((2, 5, 8), "float32"))
+
+    def test_M3_a_foreign_layer_of_the_right_shape_in_a_graph():
+        import tensorflow as tf
+
+        summer = kp.Summer(Foreign(lambda x: x * 0.5))
+        spec = tf.TensorSpec((None, None, 8), "float32")
+        graph = tf.function(summer, input_signature=[spec])
+        outputs = to_numpy(graph(np.ones((2, 5, 8), "float32")))
+        np.testing.assert_array_equal(outputs, np.full((2, 5, 8), 1.5))
 
 
 def test_M3_a_foreign_layer_that_returns_no_tensor():
@@ -238,6 +270,15 @@ def test_a_foreign_layer_sees_the_mask():
     x = layers.Embedding(10, 8, mask_zero=True)(tokens)
     kp.Summer(Sees())(x)
     assert seen[-1]
+
+
+def test_a_foreign_layer_that_knows_no_masks_gives_no_warning():
+    """The mask is Summer's to pass on: nothing is lost."""
+    tokens = np.array([[5, 6, 0]])
+    x = layers.Embedding(10, 8, mask_zero=True)(tokens)
+    summed = kp.Summer(Foreign(lambda x: x * 0))(x)
+    pooled = to_numpy(layers.GlobalAveragePooling1D()(summed))
+    np.testing.assert_allclose(pooled, to_numpy(x)[:, :2].mean(axis=1), atol=1e-6)
 
 
 def test_a_subclass_with_a_call_of_its_own_is_called():

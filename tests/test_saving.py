@@ -140,6 +140,26 @@ def test_S5_pickle_and_deepcopy(case: Case, duplicate, called: bool):
     copies_equal(layer, duplicate(layer), case.shape)
 
 
+PENCS = {
+    "TimeDistributed": lambda: keras.layers.TimeDistributed(keras.layers.Dense(8)),
+    "RNN": lambda: keras.layers.RNN(keras.layers.GRUCell(8), return_sequences=True),
+    "Bidirectional": lambda: keras.layers.Bidirectional(
+        keras.layers.LSTM(4, return_sequences=True)
+    ),
+    "Sequential": lambda: keras.Sequential([keras.layers.Dense(8)]),
+}
+
+
+@pytest.mark.parametrize("name", PENCS)
+def test_S4_config_of_a_summer_of_a_layer_of_layers(name: str):
+    """Several of them take their config apart as they read it."""
+    config = kp.Summer(PENCS[name]()).get_config()
+    before = copy.deepcopy(config)
+    for _ in range(2):
+        kp.Summer.from_config(config)
+    assert config == before
+
+
 def test_S5_a_clone_has_an_inner_layer_of_its_own():
     inputs = keras.Input((None, 8))
     model = keras.Model(inputs, kp.Summer(kp.PositionalEncoding1D(8))(inputs))

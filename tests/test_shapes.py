@@ -221,6 +221,47 @@ def test_U3_time_distributed(case: Case, steps: int | None):
 
 
 @each_layer
+def test_M4_the_second_call_inside_time_distributed_has_another_rank(case: Case):
+    """`TimeDistributed` calls `call` directly, past what `__call__` checks."""
+    layer = keras.layers.TimeDistributed(case.make())
+    layer(np.zeros((2, 3, *case.shape[1:]), "float32"))
+    with pytest.raises(ValueError, match=r"expected ndim=\d, found ndim=\d\."):
+        layer(np.zeros((2, 3, *case.shape[1:], 2), "float32"))
+
+
+def test_M4_too_long_inside_time_distributed():
+    layer = keras.layers.TimeDistributed(kp.SinusoidEncoding(8, max_len=6))
+    layer(np.zeros((2, 3, 5, 8), "float32"))
+    with pytest.raises(ValueError, match="at most max_len=6 positions, found 9"):
+        layer(np.zeros((2, 3, 9, 8), "float32"))
+    with pytest.raises(ValueError, match="hidden_dim=8"):
+        layer(np.zeros((2, 3, 5, 6), "float32"))
+
+
+def test_M4_too_many_channels_inside_time_distributed():
+    layer = keras.layers.TimeDistributed(kp.Summer(kp.PositionalEncoding2D(5)))
+    layer(np.zeros((2, 3, 5, 4, 8), "float32"))
+    with pytest.raises(ValueError, match="it never broadcasts"):
+        layer(np.zeros((2, 3, 5, 4, 10), "float32"))
+
+
+@pytest.mark.parametrize(
+    "inputs", [np.zeros((2, 3, 5, 4, 10)), None], ids=["eager", "model"]
+)
+def test_F3_fewer_channels_inside_time_distributed(inputs: np.ndarray | None):
+    layer = keras.layers.TimeDistributed(kp.PositionalEncoding2D(5))
+    with pytest.warns(UserWarning, match="channels=5 makes 8 channels"):
+        layer(keras.Input((3, 5, 4, 10)) if inputs is None else inputs)
+
+
+def test_F3_one_call_gives_one_warning():
+    layer = kp.PositionalEncoding1D(3)
+    with pytest.warns(UserWarning, match="channels=3 makes 4 channels") as caught:
+        layer(np.zeros((2, 9, 5), "float32"))
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@each_layer
 def test_M4_the_second_call_has_another_rank(case: Case):
     layer = case.make()
     layer(np.zeros(case.shape, "float32"))
