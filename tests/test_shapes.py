@@ -352,3 +352,13 @@ def test_U1_in_a_graph_that_knows_no_size(case: Case, shape_of: Any):
     np.testing.assert_allclose(
         counted, to_numpy(layer(to_tensor(x))), rtol=0, atol=1e-6
     )
+
+
+def test_U1_a_long_axis_in_a_graph_that_knows_no_size():
+    case = Case("P1", lambda: kp.PositionalEncoding1D(16), (1, 20_000, 16))
+    graph = without_known_sizes(case.make(), case)
+    counted = to_numpy(graph(to_tensor(np.zeros(case.shape, "float32"))))[0]
+    # Float32 angles would be off by 1e-3 here; counting in turns costs this much.
+    np.testing.assert_allclose(
+        counted, reference.encode_1d(20_000, 16), rtol=0, atol=5e-7
+    )
