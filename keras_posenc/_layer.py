@@ -49,7 +49,7 @@ class EncodingLayer(keras.layers.Layer):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Checked here, since Keras wraps in escape codes what `call` raises, and
         # `build` runs only once, while every call brings a shape of its own.
-        for inputs in (*args, *kwargs.values())[:1]:
+        for inputs in (*args, *kwargs.values())[:1]:  # the first, however it is given
             self._check_tensor(inputs)
             self.check_shape(tuple(inputs.shape))
         return super().__call__(*args, **kwargs)
@@ -88,7 +88,7 @@ def check_dims(
             f"Received: inputs of shape {shape}"
         )
     try:
-        # Nor does a symbol of `jax.export` say how many waves to make.
+        # Neither None nor a symbol of `jax.export` says how many waves to make.
         operator.index(cast(int, shape[channel_dim]))
     except TypeError:
         raise ValueError(

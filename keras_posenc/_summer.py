@@ -20,7 +20,7 @@ class Summer(EncodingLayer):
     `Summer`. For the layers of this package the encoding is never spread over the
     batch: each axis is added as it is, by broadcasting. The numbers of the encoding
     are computed in float32 or better, then rounded to the dtype of `penc`. Masks
-    pass through.
+    pass through, whether or not `penc` knows of them.
 
     Args:
         penc: Layer. One of this package, or any layer that returns a tensor of its

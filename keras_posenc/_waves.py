@@ -2,8 +2,8 @@
 
 A channel of any sinusoidal encoding is a wave,
 `sin(frequency[c] * position[axis[c]] + phase[c])`, a cosine being a sine that is a
-quarter turn ahead. So an encoding is three short arrays, made here once, in NumPy
-float64. Nothing downstream knows of options, and nothing here knows of tensors.
+quarter turn ahead. So an encoding is three short arrays, made here in NumPy float64.
+To everything downstream the options are a key to pass on; nothing here knows tensors.
 """
 
 from __future__ import annotations
