@@ -121,7 +121,7 @@ assert not missing, missing
 @nox.session
 def docs(session: nox.Session) -> None:
     """Run the code of the README and of the docstrings."""
-    prepare(session, f"-e.[{ALL_BACKENDS},examples]")
+    prepare(session, f"-e.[{ALL_BACKENDS}]")
     session.run("pytest", "tests/docs", *session.posargs)
 
 

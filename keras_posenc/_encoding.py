@@ -54,7 +54,8 @@ class PositionalEncoding(EncodingLayer):
             dtype. Only its shape matters.
 
     Returns:
-        Tensor of the input's shape, in the layer's compute dtype.
+        Tensor of the input's shape, but for channels that there are not, in the
+        layer's compute dtype.
 
     Raises:
         TypeError: If `rank` or `channels` is no integer, or `max_wavelength` no
@@ -116,12 +117,14 @@ class PositionalEncoding(EncodingLayer):
         if channels < self._input_channels(inputs.shape):
             # What is cut off is the shape, for the zeros: the values do not matter.
             inputs = inputs[(slice(None),) * self.channel_dim + (slice(channels),)]
-        zeros = _backend.zeros_like(inputs, self.input_dtype)
+        zeros = _backend.zeros_like(inputs, self.available_dtype)
         return sum(self.terms(inputs), start=zeros)
 
     def terms(self, inputs: Any) -> list[Any]:
         """The encoding of `inputs` as tensors, one per axis, to broadcast and add."""
-        return encoding_terms(inputs, self._options, self.channel_dim, self.input_dtype)
+        return encoding_terms(
+            inputs, self._options, self.channel_dim, self.available_dtype
+        )
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         shape = super().compute_output_shape(input_shape)
@@ -166,12 +169,13 @@ class PositionalEncoding(EncodingLayer):
             )
 
     def _warn_of_missing_channels(self, shape: Shape) -> None:
-        available = self._waves(shape).channels
-        if available < self._input_channels(shape):
+        # Without the sizes: one text for all lengths, which Python shows once.
+        available, wanted = self._waves(shape).channels, self._input_channels(shape)
+        if available < wanted:
             warn(
                 f"{type(self).__name__} with channels={self._options.channels} makes "
-                f"{available} channels, fewer than its input has: the encoding "
-                f"returned has those {available}. Received: inputs of shape {shape}"
+                f"{available} channels, which are all that the encoding has. "
+                f"Received: inputs of {wanted} channels"
             )
 
 
@@ -254,7 +258,8 @@ class PositionalEncoding1D(_FixedRank):
             with `data_format="channels_first"`, of any dtype. Only its shape matters.
 
     Returns:
-        Tensor of the input's shape, in the layer's compute dtype.
+        Tensor of the input's shape, but for channels that there are not, in the
+        layer's compute dtype.
 
     Raises:
         TypeError: If `channels` is no integer, or `max_wavelength` no number.
@@ -312,7 +317,8 @@ class PositionalEncoding2D(_FixedRank):
             with `data_format="channels_first"`, of any dtype. Only its shape matters.
 
     Returns:
-        Tensor of the input's shape, in the layer's compute dtype.
+        Tensor of the input's shape, but for channels that there are not, in the
+        layer's compute dtype.
 
     Raises:
         TypeError: If `channels` is no integer, or `max_wavelength` no number.
@@ -372,7 +378,8 @@ class PositionalEncoding3D(_FixedRank):
             dtype. Only its shape matters.
 
     Returns:
-        Tensor of the input's shape, in the layer's compute dtype.
+        Tensor of the input's shape, but for channels that there are not, in the
+        layer's compute dtype.
 
     Raises:
         TypeError: If `channels` is no integer, or `max_wavelength` no number.
@@ -399,10 +406,16 @@ class PositionalEncoding3D(_FixedRank):
 class PositionalEncodingPermute1D(_FixedChannelsFirst):
     """Sinusoidal encoding of the positions of a sequence, channels first.
 
-    The same numbers as `PositionalEncoding1D`, for inputs that have their channels
-    first, whatever `keras.config.image_data_format()` says.
-    Positions count from 0. The numbers are computed in float32 or better under
-    every dtype policy and rounded once. Masks pass through.
+    With `P` the number of channels, rounded up to an even number, for position `x`
+    and `i = 0 .. P/2 - 1`,
+
+        PE(2*i, x)     = sin(x / max_wavelength**(2*i / P))
+        PE(2*i + 1, x) = cos(x / max_wavelength**(2*i / P))
+
+    cut to the number of channels: the numbers of `PositionalEncoding1D`, with the
+    channels first whatever `keras.config.image_data_format()` says. Positions count
+    from 0. The numbers are computed in float32 or better under every dtype policy
+    and rounded once. Masks pass through.
 
     Args:
         channels: Integer or `None`. Channels that the encoding is made for. An input
@@ -420,7 +433,8 @@ class PositionalEncodingPermute1D(_FixedChannelsFirst):
             shape matters.
 
     Returns:
-        Tensor of the input's shape, in the layer's compute dtype.
+        Tensor of the input's shape, but for channels that there are not, in the
+        layer's compute dtype.
 
     Raises:
         TypeError: If `channels` is no integer, or `max_wavelength` no number.
@@ -446,10 +460,18 @@ class PositionalEncodingPermute1D(_FixedChannelsFirst):
 class PositionalEncodingPermute2D(_FixedChannelsFirst):
     """Sinusoidal encoding of the positions of a plane, channels first.
 
-    The same numbers as `PositionalEncoding2D`, for inputs that have their channels
-    first, whatever `keras.config.image_data_format()` says.
-    Positions count from 0. The numbers are computed in float32 or better under
-    every dtype policy and rounded once. Masks pass through.
+    With `P = 2 * ceil(channels / 4)` channels for each axis, for position `(x, y)` and
+    `i = 0 .. P/2 - 1`,
+
+        PE(2*i, x, y)         = sin(x / max_wavelength**(2*i / P))
+        PE(2*i + 1, x, y)     = cos(x / max_wavelength**(2*i / P))
+        PE(P + 2*i, x, y)     = sin(y / max_wavelength**(2*i / P))
+        PE(P + 2*i + 1, x, y) = cos(y / max_wavelength**(2*i / P))
+
+    cut to the number of channels: the numbers of `PositionalEncoding2D`, with the
+    channels first whatever `keras.config.image_data_format()` says. Positions count
+    from 0. The numbers are computed in float32 or better under every dtype policy
+    and rounded once. Masks pass through.
 
     Args:
         channels: Integer or `None`. Channels that the encoding is made for. An input
@@ -468,7 +490,8 @@ class PositionalEncodingPermute2D(_FixedChannelsFirst):
             shape matters.
 
     Returns:
-        Tensor of the input's shape, in the layer's compute dtype.
+        Tensor of the input's shape, but for channels that there are not, in the
+        layer's compute dtype.
 
     Raises:
         TypeError: If `channels` is no integer, or `max_wavelength` no number.
@@ -495,10 +518,20 @@ class PositionalEncodingPermute2D(_FixedChannelsFirst):
 class PositionalEncodingPermute3D(_FixedChannelsFirst):
     """Sinusoidal encoding of the positions of a volume or a video, channels first.
 
-    The same numbers as `PositionalEncoding3D`, for inputs that have their channels
-    first, whatever `keras.config.image_data_format()` says.
-    Positions count from 0. The numbers are computed in float32 or better under
-    every dtype policy and rounded once. Masks pass through.
+    With `P = 2 * ceil(channels / 6)` channels for each axis, for position `(x, y, z)`
+    and `i = 0 .. P/2 - 1`,
+
+        PE(2*i, x, y, z)           = sin(x / max_wavelength**(2*i / P))
+        PE(2*i + 1, x, y, z)       = cos(x / max_wavelength**(2*i / P))
+        PE(P + 2*i, x, y, z)       = sin(y / max_wavelength**(2*i / P))
+        PE(P + 2*i + 1, x, y, z)   = cos(y / max_wavelength**(2*i / P))
+        PE(2*P + 2*i, x, y, z)     = sin(z / max_wavelength**(2*i / P))
+        PE(2*P + 2*i + 1, x, y, z) = cos(z / max_wavelength**(2*i / P))
+
+    cut to the number of channels: the numbers of `PositionalEncoding3D`, with the
+    channels first whatever `keras.config.image_data_format()` says. Positions count
+    from 0. The numbers are computed in float32 or better under every dtype policy
+    and rounded once. Masks pass through.
 
     Args:
         channels: Integer or `None`. Channels that the encoding is made for. An input
@@ -517,7 +550,8 @@ class PositionalEncodingPermute3D(_FixedChannelsFirst):
             shape matters.
 
     Returns:
-        Tensor of the input's shape, in the layer's compute dtype.
+        Tensor of the input's shape, but for channels that there are not, in the
+        layer's compute dtype.
 
     Raises:
         TypeError: If `channels` is no integer, or `max_wavelength` no number.

@@ -28,21 +28,23 @@ def encoding_terms(
     sizes = _backend.shape(x)
     ndim, channels = len(sizes), operator.index(sizes[channel_dim])
     precision = "float64" if dtype == "float64" else "float32"
-    channels_lie = _along(channel_dim, ndim)
+    channels_shape = _vector_shape(channel_dim, ndim)
     terms = []
     with _backend.device_of(x):
         spatial_dims = [dim for dim in range(1, ndim) if dim != channel_dim]
         for axis, dim in enumerate(spatial_dims):
-            size, positions_lie = sizes[dim], _along(dim, ndim)
+            size, positions_shape = sizes[dim], _vector_shape(dim, ndim)
             if _backend.is_known(size):
                 size = operator.index(size)
                 values = _host_term(
-                    options, channels, axis, size, positions_lie, channels_lie
+                    options, channels, axis, size, positions_shape, channels_shape
                 )
                 term = _backend.to_tensor(values, precision, x)
             else:
-                positions = ops.reshape(ops.arange(size, dtype="int32"), positions_lie)
-                turns = _turns(options, channels, axis, channels_lie)
+                positions = ops.reshape(
+                    ops.arange(size, dtype="int32"), positions_shape
+                )
+                turns = _turns(options, channels, axis, channels_shape)
                 turns = _backend.to_tensor(turns, precision, x)
                 term = _counted_term(positions, turns)
             terms.append(ops.cast(term, dtype))
@@ -55,14 +57,16 @@ def host_table(
     """The encoding of a grid as a float64 array of shape `(*shape, channels)`."""
     rank = len(shape)
     table = np.zeros((*shape, channels))
-    channels_lie = _along(rank, rank + 1)
+    channels_shape = _vector_shape(rank, rank + 1)
     for axis, size in enumerate(shape):
-        positions_lie = _along(axis, rank + 1)
-        table += _host_term(options, channels, axis, size, positions_lie, channels_lie)
+        positions_shape = _vector_shape(axis, rank + 1)
+        table += _host_term(
+            options, channels, axis, size, positions_shape, channels_shape
+        )
     return table
 
 
-def _along(dim: int, ndim: int) -> tuple[int, ...]:
+def _vector_shape(dim: int, ndim: int) -> tuple[int, ...]:
     """The shape that lays a vector along one of `ndim` dimensions."""
     return tuple(-1 if other == dim else 1 for other in range(ndim))
 
@@ -73,12 +77,14 @@ def _host_term(
     channels: int,
     axis: int,
     size: int,
-    positions_lie: tuple[int, ...],
-    channels_lie: tuple[int, ...],
+    positions_shape: tuple[int, ...],
+    channels_shape: tuple[int, ...],
 ) -> np.ndarray:
     frequency, phase = Waves(options, channels).along(axis)
-    angles = np.arange(size).reshape(positions_lie) * frequency.reshape(channels_lie)
-    return np.sin(angles + phase.reshape(channels_lie))
+    angles = np.arange(size).reshape(positions_shape) * frequency.reshape(
+        channels_shape
+    )
+    return np.sin(angles + phase.reshape(channels_shape))
 
 
 # Twelve bits: the product of two such digits is exact in float32's 24.
@@ -86,7 +92,7 @@ _DIGIT = 4096
 
 
 def _counted_term(positions: Any, turns: Any) -> Any:
-    """Sines at integer `positions`, to about 5e-7 in float32 at any position.
+    """Sines at integer `positions` below 2**31, to less than 7e-7 in float32.
 
     The angle is counted in turns. The frequency's digits, and the position's, meet
     in products that are exact, of which whole turns can be dropped without loss.
@@ -114,7 +120,7 @@ def _counted_term(positions: Any, turns: Any) -> Any:
 
 @_backend.host_constant
 def _turns(
-    options: WaveOptions, channels: int, axis: int, channels_lie: tuple[int, ...]
+    options: WaveOptions, channels: int, axis: int, channels_shape: tuple[int, ...]
 ) -> np.ndarray:
     """Frequency in turns, as three digits and a rest, and phase in turns.
 
@@ -128,7 +134,7 @@ def _turns(
         digit, rest = np.divmod(rest * _DIGIT, 1.0)
         digits.append(digit)
     rows = (*digits, rest / _DIGIT**3, phase / (2 * np.pi))
-    return np.stack([row.reshape(channels_lie) for row in rows])
+    return np.stack([row.reshape(channels_shape) for row in rows])
 
 
 def _fraction(turns: Any) -> Any:

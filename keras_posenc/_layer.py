@@ -39,19 +39,25 @@ class EncodingLayer(keras.layers.Layer):
         self.supports_masking = True
 
     @property
-    def input_dtype(self) -> str:
-        """The compute dtype as far as the backend has it; Keras casts inputs to it.
+    def available_dtype(self) -> str:
+        """The compute dtype, as far as the backend has it: the dtype of the output.
 
         JAX without its 64-bit mode has no float64, and would warn at every cast.
         """
         return _backend.available_dtype(self.compute_dtype)
 
+    @property
+    def input_dtype(self) -> str:
+        """What Keras casts inputs to."""
+        return self.available_dtype
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Checked here, since Keras wraps in escape codes what `call` raises, and
         # `build` runs only once, while every call brings a shape of its own.
-        for inputs in (*args, *kwargs.values())[:1]:  # the first, however it is given
-            self._check_tensor(inputs)
-            self.check_shape(tuple(inputs.shape))
+        first = self.call_signature_parameters[0]
+        inputs: Any = args[0] if args else kwargs.get(first)
+        self._check_tensor(inputs)
+        self.check_shape(tuple(inputs.shape))
         return super().__call__(*args, **kwargs)
 
     def build(self, input_shape: Any) -> None:
@@ -74,6 +80,11 @@ class EncodingLayer(keras.layers.Layer):
             raise TypeError(
                 f"{type(self).__name__} expects one tensor or array. "
                 f"Received: inputs={inputs!r} (of type {type(inputs).__name__})"
+            )
+        if getattr(inputs.shape, "rank", 0) is None:
+            raise ValueError(
+                f"{type(self).__name__} expects a tensor of known rank. "
+                f"Received: inputs={inputs!r}"
             )
 
 
@@ -103,7 +114,7 @@ _MACHINERY = {"keras", "keras_posenc", "jax", "optree", "tensorflow", "torch"}
 
 @_backend.host_constant  # torch.compile then warns as it traces
 def warn(message: str) -> None:
-    """Warns at the user's line, so that each user of a layer sees it once."""
+    """Warns at the user's line; Python shows one text at one line once."""
     level, frame = 1, sys._getframe()
     while frame.f_back and _package(frame) in _MACHINERY:
         level, frame = level + 1, frame.f_back

@@ -77,8 +77,8 @@ class SinusoidEncoding(EncodingLayer):
 
     def call(self, inputs: Any) -> Any:
         self.check_shape(tuple(inputs.shape))
-        inputs = ops.cast(inputs, self.input_dtype)
-        terms = encoding_terms(inputs, self._options, 2, self.input_dtype)
+        inputs = ops.cast(inputs, self.available_dtype)
+        terms = encoding_terms(inputs, self._options, 2, self.available_dtype)
         return sum(terms, start=inputs)
 
     def check_shape(self, shape: Shape) -> None:
@@ -86,12 +86,12 @@ class SinusoidEncoding(EncodingLayer):
         _, length, channels = shape
         if channels != self.hidden_dim:
             raise ValueError(
-                "SinusoidEncoding expects inputs of shape (batch, length, "
+                f"{type(self).__name__} expects inputs of shape (batch, length, "
                 f"hidden_dim={self.hidden_dim}). Received: inputs of shape {shape}"
             )
         if type(length) is int and length > self.max_len:
             raise ValueError(
-                "SinusoidEncoding expects at most "
+                f"{type(self).__name__} expects at most "
                 f"max_len={self.max_len} positions, found {length}. "
                 f"Received: inputs of shape {shape}"
             )

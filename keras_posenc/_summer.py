@@ -71,7 +71,7 @@ class Summer(EncodingLayer):
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
-        if isinstance(self.penc, EncodingLayer):
+        if self._takes_terms:
             if not self.penc.built:
                 self.penc.build(input_shape)
             return
@@ -82,12 +82,12 @@ class Summer(EncodingLayer):
 
     def call(self, inputs: Any) -> Any:
         self.check_shape(tuple(inputs.shape))
-        inputs = ops.cast(inputs, self.input_dtype)
-        # A subclass that has a `call` of its own means it: only ours is cut short.
-        if getattr(type(self.penc), "call", None) is PositionalEncoding.call:
+        inputs = ops.cast(inputs, self.available_dtype)
+        if self._takes_terms:
             terms = self.penc.terms(inputs)
-            return sum((ops.cast(term, self.input_dtype) for term in terms), inputs)
-        encoding = ops.cast(self._foreign_encoding(inputs), self.input_dtype)
+            terms = [ops.cast(term, self.available_dtype) for term in terms]
+            return sum(terms, start=inputs)
+        encoding = ops.cast(self._called_encoding(inputs), self.available_dtype)
         if None in (*inputs.shape, *encoding.shape):
             # Sizes that only TensorFlow's running graph knows: `+` would broadcast
             # what differs, `stack` refuses it.
@@ -116,7 +116,15 @@ class Summer(EncodingLayer):
         penc = keras.saving.deserialize_keras_object(copy.deepcopy(config["penc"]))
         return super().from_config({**config, "penc": penc})
 
-    def _foreign_encoding(self, inputs: Any) -> Any:
+    @property
+    def _takes_terms(self) -> bool:
+        """Whether to add the terms of `penc` instead of what a call of it returns.
+
+        A subclass that has a `call` of its own means it, and is called.
+        """
+        return getattr(type(self.penc), "call", None) is PositionalEncoding.call
+
+    def _called_encoding(self, inputs: Any) -> Any:
         if not self.penc.supports_masking:
             # A new tensor leaves behind the mask that Keras hangs on the old one: it
             # would warn that `penc` loses the mask, which Summer passes on.

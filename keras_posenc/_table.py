@@ -30,7 +30,8 @@ def sinusoidal_table(
             in positions. Not negative.
         channels: Integer. Channels of the table. Positive.
         dtype: String, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy,
-            of a floating-point type. Defaults to `"float32"`.
+            of a floating-point type. `None` means Keras's global policy. Defaults
+            to `"float32"`.
         **options: `max_wavelength` as in `PositionalEncoding`.
 
     Returns:

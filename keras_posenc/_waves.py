@@ -81,7 +81,7 @@ class Waves:
         axis, band, quarter_turns = np.unravel_index(
             np.arange(self.channels), (self.options.rank, self._bands, 2)
         )
-        base = np.resize(np.array(self.options.max_wavelength), self.options.rank)
+        base = np.broadcast_to(self.options.max_wavelength, (self.options.rank,))
         frequency = base[axis] ** -(band / self._bands)
         return axis, frequency, quarter_turns * (np.pi / 2)
 

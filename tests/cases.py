@@ -115,3 +115,7 @@ ROUNDING = {
     "float32": 2.0**-25 + 1e-8,  # sine and cosine in float64 are right to 1e-15
     "float64": 1e-12,
 }
+# One rounding of a float32 sum below 16, beside that of the encoding in it.
+SUM_ROUNDING = 2.0**-21 + ROUNDING["float32"]
+# Counting in turns, where only the running graph knows a length.
+COUNTING = 7e-7

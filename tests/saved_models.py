@@ -38,15 +38,14 @@ SAVED = {case.name: case for case in LAYERS + MORE}
 
 
 def model_with(case: Case) -> keras.Model:
-    """A model of unknown sizes around the layer, with a weight behind it."""
+    """A model of unknown sizes around the layer, with weights behind it."""
     keras.utils.set_random_seed(0)
     sizes: list[int | None] = [None] * (len(case.shape) - 1)
     channel = case.channel_dim - 1 if case.channel_dim > 0 else -1
     sizes[channel] = case.shape[case.channel_dim]
     inputs = keras.Input(sizes)
-    outputs = keras.layers.PReLU(shared_axes=list(range(1, len(sizes))))
-    x = case.make()(inputs)
-    return keras.Model(inputs, outputs(x) if case.channel_dim == -1 else x)
+    scale = keras.layers.BatchNormalization(axis=case.channel_dim)
+    return keras.Model(inputs, scale(case.make()(inputs)))
 
 
 def save(folder: Path) -> None:

@@ -225,9 +225,11 @@ def test_a_subclass_may_name_its_input():
     assert tuple(Named(8)(x=np.zeros((1, 3, 8), "float32")).shape) == (1, 3, 8)
 
 
-def test_inputs_may_be_named():
+@pytest.mark.parametrize("others", [{}, {"training": False}], ids=["alone", "second"])
+def test_inputs_may_be_named(others: dict[str, Any]):
     layer = kp.PositionalEncoding1D(8)
-    assert tuple(layer(inputs=np.zeros((1, 3, 8), "float32")).shape) == (1, 3, 8)
+    outputs = layer(**others, inputs=np.zeros((1, 3, 8), "float32"))
+    assert tuple(outputs.shape) == (1, 3, 8)
 
 
 def test_a_layer_may_be_passed_on_its_own_name_and_policy():
