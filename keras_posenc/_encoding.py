@@ -111,12 +111,13 @@ class PositionalEncoding(EncodingLayer):
             self._warn_of_silent_axes(self._input_channels(input_shape))
 
     def call(self, inputs: Any) -> Any:
-        self.check_shape(tuple(inputs.shape))
-        self._warn_of_missing_channels(tuple(inputs.shape))
-        channels = self._waves(inputs.shape).channels
-        if channels < self._input_channels(inputs.shape):
+        shape = tuple(inputs.shape)
+        self.check_shape(shape)
+        if self._lacks_channels(shape):
+            self._warn_of_missing_channels(shape)
             # What is cut off is the shape, for the zeros: the values do not matter.
-            inputs = inputs[(slice(None),) * self.channel_dim + (slice(channels),)]
+            kept = slice(self._waves(shape).channels)
+            inputs = inputs[(slice(None),) * self.channel_dim + (kept,)]
         zeros = _backend.zeros_like(inputs, self.available_dtype)
         return sum(self.terms(inputs), start=zeros)
 
@@ -128,7 +129,8 @@ class PositionalEncoding(EncodingLayer):
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         shape = super().compute_output_shape(input_shape)
-        self._warn_of_missing_channels(shape)
+        if self._lacks_channels(shape):
+            self._warn_of_missing_channels(shape)
         return self.encoded_shape(shape)
 
     def encoded_shape(self, shape: Shape) -> Shape:
@@ -168,15 +170,16 @@ class PositionalEncoding(EncodingLayer):
                 f"Received: channels={channels}"
             )
 
+    def _lacks_channels(self, shape: Shape) -> bool:
+        return self._waves(shape).channels < self._input_channels(shape)
+
     def _warn_of_missing_channels(self, shape: Shape) -> None:
         # Without the sizes: one text for all lengths, which Python shows once.
-        available, wanted = self._waves(shape).channels, self._input_channels(shape)
-        if available < wanted:
-            warn(
-                f"{type(self).__name__} with channels={self._options.channels} makes "
-                f"{available} channels, which are all that the encoding has. "
-                f"Received: inputs of {wanted} channels"
-            )
+        warn(
+            f"{type(self).__name__} with channels={self._options.channels} makes "
+            f"{self._waves(shape).channels} channels, which are all that the encoding "
+            f"has. Received: inputs of {self._input_channels(shape)} channels"
+        )
 
 
 class _FixedRank(PositionalEncoding):

@@ -125,12 +125,9 @@ class Summer(EncodingLayer):
         return getattr(type(self.penc), "call", None) is PositionalEncoding.call
 
     def _called_encoding(self, inputs: Any) -> Any:
-        if not self.penc.supports_masking:
-            # A new tensor leaves behind the mask that Keras hangs on the old one: it
-            # would warn that `penc` loses the mask, which Summer passes on.
-            encoding = self.penc(inputs * 1)
-        else:
-            encoding = self.penc(inputs)
+        # A new tensor leaves behind the mask that Keras hangs on the old one: it would
+        # warn that a `penc` which knows no masks loses what Summer passes on.
+        encoding = self.penc(inputs if self.penc.supports_masking else inputs * 1)
         _require_shape(encoding, tuple(inputs.shape), self.penc)
         return encoding
 

@@ -112,10 +112,11 @@ def to_tensor(values: np.ndarray, dtype: str | None = None) -> Any:
 ROUNDING = {
     "float16": 2.0**-12 + 2e-7,
     "bfloat16": 2.0**-9 + 2e-7,
-    "float32": 2.0**-25 + 1e-8,  # sine and cosine in float64 are right to 1e-15
-    "float64": 1e-12,
+    "float32": 2.0**-25 + 1e-11,  # float64 angles up to 10,000 are right to 2e-12
+    "float64": 1e-12,  # and those up to 2,000 to this
 }
 # One rounding of a float32 sum below 16, beside that of the encoding in it.
 SUM_ROUNDING = 2.0**-21 + ROUNDING["float32"]
-# Counting in turns, where only the running graph knows a length.
+# Counting in turns, where only the running graph knows a length: the largest error
+# measured below 2^31, for a max_wavelength of 1 or more, was 6.4e-7.
 COUNTING = 7e-7

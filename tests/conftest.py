@@ -35,10 +35,12 @@ def pytest_report_header(config: pytest.Config) -> str:
     import keras_posenc
 
     versions = [f"keras {keras.__version__}"]
+    # By the module: TensorFlow comes in distributions of several names.
+    distributions = importlib.metadata.packages_distributions()
     versions += [
-        f"{name} {importlib.metadata.version(name)}"
+        f"{name} {importlib.metadata.version(distributions[name][0])}"
         for name in BACKENDS
-        if _installed(name) and name != "tensorflow"
+        if _installed(name)
     ]
     return (
         f"backend: {keras.backend.backend()} ({', '.join(versions)}); "

@@ -16,7 +16,7 @@ import keras
 import pytest
 
 import keras_posenc
-from keras_posenc._waves import WaveOptions
+from keras_posenc._waves import WaveArguments, WaveOptions
 
 PACKAGE = Path(keras_posenc.__file__).parent
 MODULES = sorted(PACKAGE.glob("**/*.py"))
@@ -113,6 +113,12 @@ def test_importing_adds_less_than_30_ms_to_importing_keras():
     )
     # Work, not waiting for a busy machine; and not the first, which writes bytecode.
     assert min(run(code)["seconds"] for _ in range(3)) < 0.030
+
+
+def test_every_wave_option_can_be_given():
+    """The record of options and the keyword arguments of the layers are one list."""
+    fields = [*inspect.signature(WaveOptions).parameters]
+    assert fields == ["rank", "channels", *WaveArguments.__annotations__]
 
 
 def documented(cls: type) -> dict[str, str]:

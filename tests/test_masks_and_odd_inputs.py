@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 import reference
-from cases import SUM_ROUNDING, Case, each_layer, to_numpy
+from cases import SUM_ROUNDING, Case, each_layer, to_numpy, to_tensor
 from keras import layers, ops
 
 import keras_posenc as kp
@@ -80,9 +80,26 @@ def test_M1_fit(name: str, head: Callable[[Any], Any]):
 
 @each_layer
 def test_M1_the_mask_of_the_input_is_that_of_the_output(case: Case):
-    inputs = np.zeros(case.shape, "float32")
-    mask = np.arange(case.shape[0]) > 0
-    assert case.make().compute_mask(inputs, mask) is mask
+    mask = to_tensor(np.arange(case.shape[0]) > 0)
+    seen = []
+
+    class Masks(keras.layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            return inputs
+
+        def compute_mask(self, inputs: Any, previous_mask: Any) -> Any:
+            return mask
+
+    class Sees(keras.layers.Layer):
+        supports_masking = True
+
+        def call(self, inputs: Any, mask: Any = None) -> Any:
+            seen.append(mask)
+            return inputs
+
+    Sees()(case.make()(Masks()(np.zeros(case.shape, "float32"))))
+    assert len(seen) == 1
+    assert seen[0] is mask
 
 
 def sparse_tensor(shape: tuple[int, ...]) -> Any:

@@ -139,7 +139,8 @@ def test_F9_sine_and_cosine_of_a_pair_have_norm_one(case_name: str):
     layer, sizes, _ = FAMILIES[case_name]
     outputs = to_numpy(layer(12)(np.zeros((1, *sizes, 12), "float32")))
     norms = outputs[..., 0::2] ** 2 + outputs[..., 1::2] ** 2
-    np.testing.assert_allclose(norms, 1, rtol=0, atol=4 * ROUNDING["float32"])
+    # Errors e of s and c move s*s + c*c by 2*e*(s + c), and s + c is at most sqrt(2).
+    np.testing.assert_allclose(norms, 1, rtol=0, atol=3 * ROUNDING["float32"])
 
 
 @each_encoder
