@@ -6,12 +6,14 @@
     Summer(penc)                           input + penc(input)
     SinusoidEncoding(hidden_dim, max_len)  input + 1D encoding, up to a length
     sinusoidal_table(shape, channels)      the encoding as a NumPy array
+    encode(positions, channels)            the encoding of any positions, as a tensor
 
 Inside, `_waves` makes waves of the options, `_evaluate` makes numbers of the waves, and
 the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to their input.
 """
 
 from keras_posenc import tf_encodings, torch_encodings
+from keras_posenc._encode import encode
 from keras_posenc._encoding import (
     PositionalEncoding,
     PositionalEncoding1D,
@@ -54,6 +56,7 @@ __all__ = [
     "TFPositionalEncodingPermute3D",
     "TFSummer",
     "__version__",
+    "encode",
     "sinusoidal_table",
     "tf_encodings",
     "torch_encodings",

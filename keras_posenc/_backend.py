@@ -7,7 +7,7 @@ the one that runs, so that importing the package never pulls in another.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 import keras
@@ -77,32 +77,115 @@ def is_dense(x: Any) -> bool:
     return True
 
 
-def device_of(x: Any) -> contextlib.AbstractContextManager[Any]:
-    """A scope in which new tensors are made where `x` is.
+def is_eager(x: Any) -> bool:
+    """Whether `x` holds numbers now, and what is made for it can be used again.
+
+    What is made while a graph is traced, or for one of the tensors that tracing goes
+    by, belongs to that graph.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        return tf.executing_eagerly()
+    if backend == "jax":
+        import jax
+
+        return isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer)
+    if backend == "torch":
+        import torch
+
+        return (
+            type(x) in (torch.Tensor, torch.nn.Parameter)
+            and not torch.compiler.is_compiling()
+            and not torch.jit.is_tracing()
+            and not x.is_meta
+        )
+    return False
+
+
+def device_of(x: Any) -> Any:
+    """Where an eager `x` is, as something to look up by."""
+    # On JAX, `device` takes 2 us to tell whether there are several.
+    return x.sharding if keras.backend.backend() == "jax" else x.device
+
+
+@contextlib.contextmanager
+def lasting_tensors(x: Any) -> Iterator[None]:
+    """A scope in which tensors are made where `x` is, and outlast the call."""
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        with tf.device(x.device):
+            yield
+    elif backend == "jax":
+        import jax
+
+        # JAX moves the tensor by itself where `x` is spread over several devices.
+        device = x.device if isinstance(x.device, jax.Device) else None
+        # `x` can be an array in a function that is being traced, where whatever is
+        # made would be a tracer.
+        with jax.ensure_compile_time_eval(), jax.default_device(device):
+            yield
+    elif backend == "torch":
+        import torch
+
+        # A tensor made in inference mode is of no use to gradients later.
+        with torch.inference_mode(False), torch.no_grad():
+            yield
+    else:
+        yield
+
+
+def device_scope(x: Any) -> contextlib.AbstractContextManager[Any]:
+    """A scope in which `keras.ops` makes tensors where `x` is.
 
     JAX and TensorFlow move small constants to their operands by themselves. On
     torch, `keras.ops` makes everything on Keras's default device instead.
     """
-    if keras.backend.backend() == "torch":
+    if keras.backend.backend() == "torch" and not isinstance(x, keras.KerasTensor):
         return keras.device(str(x.device))
     return contextlib.nullcontext()
 
 
-def to_tensor(values: np.ndarray, dtype: str, x: Any) -> Any:
-    """`values` as a tensor where `x` is."""
-    if keras.backend.backend() == "torch":
+def to_tensor(values: np.ndarray, x: Any) -> Any:
+    """`values` as a tensor of their dtype where `x` is."""
+    if keras.backend.backend() == "torch" and not isinstance(x, keras.KerasTensor):
         import torch
 
         # `ops.convert_to_tensor` inspects its argument in a way that torch.compile
         # cannot follow for what `host_constant` returned.
-        return torch.as_tensor(values, device=x.device).to(getattr(torch, dtype))
-    return ops.convert_to_tensor(values, dtype=dtype)
+        return torch.as_tensor(values, device=x.device)
+    return ops.convert_to_tensor(values)
 
 
-def zeros_like(x: Any, dtype: str) -> Any:
-    """Zeros of the shape of `x`, where `x` is, and in its graph."""
-    with device_of(x):
-        return ops.zeros_like(x, dtype=dtype)
+def over_batch(encoding: Any, x: Any) -> Any:
+    """`encoding`, of a batch of one, once for each element of the batch of `x`.
+
+    Always a tensor of its own: `encoding` is kept, and callers may change what they
+    get in place (torch), donate it (JAX) or lend its memory (TensorFlow).
+    """
+    batch_size, sizes = shape(x)[0], shape(encoding)[1:]
+    if keras.backend.backend() == "torch":
+        return encoding.expand(batch_size, *sizes).clone()
+    if is_eager(x) and batch_size == 1:
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            return tf.raw_ops.DeepCopy(x=encoding)
+        return ops.copy(encoding)
+    return ops.broadcast_to(encoding, (batch_size, *sizes))
+
+
+def divisible(integers: Any) -> Any:
+    """`integers` in a type that has 4096, and division by it, and all their values."""
+    dtype = keras.backend.standardize_dtype(integers.dtype)
+    if dtype in ("int8", "int16", "uint8", "uint16"):
+        return ops.cast(integers, "int32")
+    if dtype.startswith("uint") and keras.backend.backend() == "torch":
+        return ops.cast(integers, "int64")
+    return integers
 
 
 def available_dtype(dtype: str) -> str:

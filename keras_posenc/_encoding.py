@@ -11,7 +11,14 @@ import keras
 from keras_posenc import _backend
 from keras_posenc._arguments import one_of
 from keras_posenc._evaluate import encoding_terms
-from keras_posenc._layer import EncodingLayer, LayerArguments, Shape, check_dims, warn
+from keras_posenc._layer import (
+    EncodingLayer,
+    LayerArguments,
+    Shape,
+    dims_error,
+    has_dims,
+    warn,
+)
 from keras_posenc._waves import OPTION_NAMES, WaveArguments, WaveOptions, Waves
 
 
@@ -93,17 +100,14 @@ class PositionalEncoding(EncodingLayer):
             "data_format", data_format, ("channels_last", "channels_first")
         )
         self._options = WaveOptions(rank, channels, **options)
+        last = self._options.rank + 1
+        self.channel_dim = 1 if self.data_format == "channels_first" else last
         # One record is what the layer works with; users read it as attributes.
         for name, value in dataclasses.asdict(self._options).items():
             setattr(self, name, value)
         self.org_channels = self._options.channels  # as in `positional-encodings`
         if self._options.channels is not None:
             self._warn_of_silent_axes(self._options.channels)
-
-    @property
-    def channel_dim(self) -> int:
-        """The dimension of the input that holds the channels."""
-        return 1 if self.data_format == "channels_first" else self._options.rank + 1
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
@@ -113,23 +117,29 @@ class PositionalEncoding(EncodingLayer):
     def call(self, inputs: Any) -> Any:
         shape = tuple(inputs.shape)
         self.check_shape(shape)
-        if self._lacks_channels(shape):
+        if self.lacks_channels(shape):
             self._warn_of_missing_channels(shape)
-            # What is cut off is the shape, for the zeros: the values do not matter.
-            kept = slice(self._waves(shape).channels)
-            inputs = inputs[(slice(None),) * self.channel_dim + (kept,)]
-        zeros = _backend.zeros_like(inputs, self.available_dtype)
-        return sum(self.terms(inputs), start=zeros)
+        first, *others = self.terms(inputs, self.available_dtype)
+        return _backend.over_batch(sum(others, start=first), inputs)
 
-    def terms(self, inputs: Any) -> list[Any]:
-        """The encoding of `inputs` as tensors, one per axis, to broadcast and add."""
-        return encoding_terms(
-            inputs, self._options, self.channel_dim, self.available_dtype
-        )
+    def terms(self, inputs: Any, dtype: str) -> list[Any]:
+        """The encoding of `inputs` as tensors of `dtype`, to broadcast and add.
+
+        Their numbers are rounded to the dtype of this layer first.
+        """
+        dtypes = (self.available_dtype, dtype)
+        return encoding_terms(inputs, self._options, self.channel_dim, dtypes)
+
+    def lacks_channels(self, shape: Shape) -> bool:
+        """Whether inputs of `shape`, which fits, have more channels than there are."""
+        channels = self._options.channels
+        if channels is None or self._input_channels(shape) <= channels:
+            return False
+        return self._waves(shape).channels < self._input_channels(shape)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
         shape = super().compute_output_shape(input_shape)
-        if self._lacks_channels(shape):
+        if self.lacks_channels(shape):
             self._warn_of_missing_channels(shape)
         return self.encoded_shape(shape)
 
@@ -140,12 +150,14 @@ class PositionalEncoding(EncodingLayer):
 
     def check_shape(self, shape: Shape) -> None:
         rank = self._options.rank
+        if has_dims(shape, rank + 2, self.channel_dim):
+            return
         sizes = ", ".join("xyz"[:rank]) if rank <= 3 else f"{rank} sizes"
         last = self.data_format == "channels_last"
         described = (
             f"(batch, {sizes}, channels)" if last else f"(batch, channels, {sizes})"
         )
-        check_dims(self, shape, rank + 2, self.channel_dim, described)
+        raise dims_error(self, shape, rank + 2, described)
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -169,9 +181,6 @@ class PositionalEncoding(EncodingLayer):
                 f"{self._options.rank}: positions along it are not encoded. "
                 f"Received: channels={channels}"
             )
-
-    def _lacks_channels(self, shape: Shape) -> bool:
-        return self._waves(shape).channels < self._input_channels(shape)
 
     def _warn_of_missing_channels(self, shape: Shape) -> None:
         # Without the sizes: one text for all lengths, which Python shows once.

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 import keras
-from keras import ops
 
 from keras_posenc._arguments import positive_integer
 from keras_posenc._evaluate import encoding_terms
-from keras_posenc._layer import EncodingLayer, LayerArguments, Shape, check_dims
+from keras_posenc._layer import (
+    EncodingLayer,
+    LayerArguments,
+    Shape,
+    dims_error,
+    has_dims,
+)
 from keras_posenc._waves import WaveOptions
 
 
@@ -77,12 +82,13 @@ class SinusoidEncoding(EncodingLayer):
 
     def call(self, inputs: Any) -> Any:
         self.check_shape(tuple(inputs.shape))
-        inputs = ops.cast(inputs, self.available_dtype)
-        terms = encoding_terms(inputs, self._options, 2, self.available_dtype)
-        return sum(terms, start=inputs)
+        dtype = self.available_dtype
+        inputs = self.as_float(inputs, dtype)
+        return sum(encoding_terms(inputs, self._options, 2, (dtype,)), start=inputs)
 
     def check_shape(self, shape: Shape) -> None:
-        check_dims(self, shape, 3, 2, "(batch, length, hidden_dim)")
+        if not has_dims(shape, 3, 2):
+            raise dims_error(self, shape, 3, "(batch, length, hidden_dim)")
         _, length, channels = shape
         if channels != self.hidden_dim:
             raise ValueError(

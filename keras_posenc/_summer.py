@@ -71,7 +71,7 @@ class Summer(EncodingLayer):
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
-        if self._takes_terms:
+        if _gives_terms(self.penc):
             if not self.penc.built:
                 self.penc.build(input_shape)
             return
@@ -82,12 +82,11 @@ class Summer(EncodingLayer):
 
     def call(self, inputs: Any) -> Any:
         self.check_shape(tuple(inputs.shape))
-        inputs = ops.cast(inputs, self.available_dtype)
-        if self._takes_terms:
-            terms = self.penc.terms(inputs)
-            terms = [ops.cast(term, self.available_dtype) for term in terms]
-            return sum(terms, start=inputs)
-        encoding = ops.cast(self._called_encoding(inputs), self.available_dtype)
+        penc, dtype = self.penc, self.available_dtype
+        inputs = self.as_float(inputs, dtype)
+        if _gives_terms(penc):
+            return sum(penc.terms(inputs, dtype), start=inputs)
+        encoding = ops.cast(self._called_encoding(inputs), dtype)
         if None in (*inputs.shape, *encoding.shape):
             # Sizes that only TensorFlow's running graph knows: `+` would broadcast
             # what differs, `stack` refuses it.
@@ -96,12 +95,11 @@ class Summer(EncodingLayer):
 
     def check_shape(self, shape: Shape) -> None:
         """Raises where `penc` does not fit `shape`, or encodes another one."""
-        if isinstance(self.penc, EncodingLayer):
-            self.penc.check_shape(shape)
-        if isinstance(self.penc, PositionalEncoding):
-            encoded = self.penc.encoded_shape(shape)
-            if encoded != shape:
-                raise _shape_error(self.penc, encoded, shape)
+        penc = self.penc
+        if isinstance(penc, EncodingLayer):
+            penc.check_shape(shape)
+        if isinstance(penc, PositionalEncoding) and penc.lacks_channels(shape):
+            raise _shape_error(penc, penc.encoded_shape(shape), shape)
 
     def get_config(self) -> dict[str, Any]:
         penc = keras.saving.serialize_keras_object(self.penc)
@@ -116,20 +114,20 @@ class Summer(EncodingLayer):
         penc = keras.saving.deserialize_keras_object(copy.deepcopy(config["penc"]))
         return super().from_config({**config, "penc": penc})
 
-    @property
-    def _takes_terms(self) -> bool:
-        """Whether to add the terms of `penc` instead of what a call of it returns.
-
-        A subclass that has a `call` of its own means it, and is called.
-        """
-        return getattr(type(self.penc), "call", None) is PositionalEncoding.call
-
     def _called_encoding(self, inputs: Any) -> Any:
         # A new tensor leaves behind the mask that Keras hangs on the old one: it would
         # warn that a `penc` which knows no masks loses what Summer passes on.
         encoding = self.penc(inputs if self.penc.supports_masking else inputs * 1)
         _require_shape(encoding, tuple(inputs.shape), self.penc)
         return encoding
+
+
+def _gives_terms(penc: keras.layers.Layer) -> bool:
+    """Whether to add the terms of `penc` instead of what a call of it returns.
+
+    A subclass that has a `call` of its own means it, and is called.
+    """
+    return getattr(type(penc), "call", None) is PositionalEncoding.call
 
 
 def _require_shape(encoding: Any, shape: Shape, penc: keras.layers.Layer) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from keras_posenc._arguments import float_policy, grid_shape, positive_integer
 from keras_posenc._evaluate import host_table
-from keras_posenc._waves import OPTION_NAMES, WaveArguments, WaveOptions
+from keras_posenc._waves import WaveArguments, options_from
 
 
 def sinusoidal_table(
@@ -53,12 +53,7 @@ def sinusoidal_table(
     """
     sizes = grid_shape("shape", shape)
     channels = positive_integer("channels", channels)
-    unknown = {k: value for k, value in options.items() if k not in OPTION_NAMES}
-    if unknown:
-        raise ValueError(
-            f"Unrecognized options. Expected: {', '.join(OPTION_NAMES)}. "
-            f"Received: {unknown}"
-        )
-    checked = WaveOptions(len(sizes), channels, **options)
+    checked = options_from(len(sizes), channels, options)
     name = float_policy(dtype).compute_dtype
-    return host_table(checked, channels, sizes).astype(np.dtype(name))
+    (table,) = host_table(checked, channels, sizes, len(sizes) + 1, "float64")
+    return table.astype(np.dtype(name))

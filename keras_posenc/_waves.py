@@ -58,6 +58,17 @@ class WaveOptions:
 OPTION_NAMES = tuple(WaveArguments.__annotations__)
 
 
+def options_from(rank: int, channels: int, options: WaveArguments) -> WaveOptions:
+    """The options of a function, which are all that it takes as `**options`."""
+    unknown = {k: value for k, value in options.items() if k not in OPTION_NAMES}
+    if unknown:
+        raise ValueError(
+            f"Unrecognized options. Expected: {', '.join(OPTION_NAMES)}. "
+            f"Received: {unknown}"
+        )
+    return WaveOptions(rank, channels, **options)
+
+
 @dataclass(frozen=True)
 class Waves:
     """One wave per channel of an input that has `input_channels` channels.
@@ -85,10 +96,13 @@ class Waves:
         frequency = base[axis] ** -(band / self._bands)
         return axis, frequency, quarter_turns * (np.pi / 2)
 
-    def along(self, axis: int) -> tuple[np.ndarray, np.ndarray]:
-        """Frequency and phase, those of other axes silenced: sin(0 * x + 0) is 0."""
+    def along(self, axis: int | None) -> tuple[np.ndarray, np.ndarray]:
+        """Frequency and phase, those of other axes silenced: sin(0 * x + 0) is 0.
+
+        None is for positions that each channel has of its own axis.
+        """
         axes, frequency, phase = self.arrays()
-        runs = axes == axis
+        runs = axes == axis if axis is not None else True
         return np.where(runs, frequency, 0.0), np.where(runs, phase, 0.0)
 
     def silent_axes(self) -> tuple[int, ...]:
