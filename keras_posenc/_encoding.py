@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, Unpack
 
 import keras
 
 from keras_posenc import _backend
 from keras_posenc._arguments import one_of
-from keras_posenc._evaluate import encoding_terms
+from keras_posenc._evaluate import encode_grid
 from keras_posenc._layer import (
     EncodingLayer,
     LayerArguments,
@@ -119,16 +119,19 @@ class PositionalEncoding(EncodingLayer):
         self.check_shape(shape)
         if self.lacks_channels(shape):
             self._warn_of_missing_channels(shape)
-        first, *others = self.terms(inputs, self.available_dtype)
-        return _backend.over_batch(sum(others, start=first), inputs)
+        encoding = self.encoding_of(inputs, self.available_dtype)
+        return _backend.over_batch(encoding, inputs)
 
-    def terms(self, inputs: Any, dtype: str) -> list[Any]:
-        """The encoding of `inputs` as tensors of `dtype`, to broadcast and add.
+    def encoding_of(self, inputs: Any, dtype: str) -> Any:
+        """The encoding of `inputs`, with a batch of one, for adding to a tensor.
 
-        Their numbers are rounded to the dtype of this layer first.
+        It is rounded to the dtype of this layer, then to `dtype`.
         """
+        channels = self._input_channels(inputs.shape)
+        if self.lacks_channels(inputs.shape):
+            channels = Waves(self._options, channels).channels
         dtypes = (self.available_dtype, dtype)
-        return encoding_terms(inputs, self._options, self.channel_dim, dtypes)
+        return encode_grid(inputs, self._options, channels, self.channel_dim, dtypes)
 
     def lacks_channels(self, shape: Shape) -> bool:
         """Whether inputs of `shape`, which fits, have more channels than there are."""
@@ -172,7 +175,7 @@ class PositionalEncoding(EncodingLayer):
     def _input_channels(self, shape: Shape) -> int:
         # `check_shape` refuses None. `index` makes a number of what torch.compile may
         # keep open.
-        return operator.index(cast(int, shape[self.channel_dim]))
+        return operator.index(shape[self.channel_dim])  # type: ignore[arg-type]
 
     def _warn_of_silent_axes(self, channels: int) -> None:
         for axis in Waves(self._options, channels).silent_axes():

@@ -6,7 +6,7 @@ import operator
 import sys
 import warnings
 from types import FrameType
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack
 
 import keras
 from keras import ops
@@ -77,12 +77,9 @@ class EncodingLayer(keras.layers.Layer):
     def as_float(self, inputs: Any, dtype: str) -> Any:
         """`inputs` in `dtype`. Keras has cast real ones, except for `TimeDistributed`.
 
-        A cast that changes nothing costs 5 us on JAX and TensorFlow, whose dtypes are
-        equal to their names.
+        A cast that changes nothing would cost 2 to 5 us.
         """
-        if inputs.dtype == dtype:
-            return inputs
-        return ops.cast(inputs, dtype)
+        return inputs if _backend.has_dtype(inputs, dtype) else ops.cast(inputs, dtype)
 
     def _check_tensor(self, inputs: Any) -> None:
         if not _backend.is_dense(inputs):
@@ -108,7 +105,7 @@ def has_dims(shape: Shape, ndim: int, channel_dim: int) -> bool:
         return False
     try:
         # Neither None nor a symbol of `jax.export` says how many waves to make.
-        operator.index(cast(int, shape[channel_dim]))
+        operator.index(shape[channel_dim])  # type: ignore[arg-type]
     except TypeError:
         return False
     return True

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import keras
 
 from keras_posenc._arguments import positive_integer
-from keras_posenc._evaluate import encoding_terms
+from keras_posenc._evaluate import encode_grid
 from keras_posenc._layer import (
     EncodingLayer,
     LayerArguments,
@@ -84,7 +84,8 @@ class SinusoidEncoding(EncodingLayer):
         self.check_shape(tuple(inputs.shape))
         dtype = self.available_dtype
         inputs = self.as_float(inputs, dtype)
-        return sum(encoding_terms(inputs, self._options, 2, (dtype,)), start=inputs)
+        waves = (self._options, self.hidden_dim)
+        return inputs + encode_grid(inputs, *waves, 2, (dtype,))
 
     def check_shape(self, shape: Shape) -> None:
         if not has_dims(shape, 3, 2):

@@ -71,7 +71,7 @@ class Summer(EncodingLayer):
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
-        if _gives_terms(self.penc):
+        if _is_ours(self.penc):
             if not self.penc.built:
                 self.penc.build(input_shape)
             return
@@ -84,8 +84,8 @@ class Summer(EncodingLayer):
         self.check_shape(tuple(inputs.shape))
         penc, dtype = self.penc, self.available_dtype
         inputs = self.as_float(inputs, dtype)
-        if _gives_terms(penc):
-            return sum(penc.terms(inputs, dtype), start=inputs)
+        if _is_ours(penc):
+            return inputs + penc.encoding_of(inputs, dtype)
         encoding = ops.cast(self._called_encoding(inputs), dtype)
         if None in (*inputs.shape, *encoding.shape):
             # Sizes that only TensorFlow's running graph knows: `+` would broadcast
@@ -122,8 +122,8 @@ class Summer(EncodingLayer):
         return encoding
 
 
-def _gives_terms(penc: keras.layers.Layer) -> bool:
-    """Whether to add the terms of `penc` instead of what a call of it returns.
+def _is_ours(penc: keras.layers.Layer) -> bool:
+    """Whether to add the encoding of one element instead of what a call returns.
 
     A subclass that has a `call` of its own means it, and is called.
     """
