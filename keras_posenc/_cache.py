@@ -49,8 +49,7 @@ class TensorCache:
 
     def __init__(self, max_bytes: int):
         self.max_bytes = max_bytes
-        self._owners: weakref.WeakKeyDictionary[Any, _Owned]
-        self._owners = weakref.WeakKeyDictionary()
+        self._owners: dict[weakref.ref[Any], _Owned] = {}
         self._uses = itertools.count()
         # Reentrant: Python may collect garbage, and so run anything, while in here.
         self._lock = threading.RLock()
@@ -65,7 +64,9 @@ class TensorCache:
 
     def get(self, owner: Any, key: Hashable) -> Any | None:
         with self._lock:
-            owned = self._owners.get(owner)
+            # The same object each time, while its owner lives, which is found without
+            # asking the owner for its hash and equality.
+            owned = self._owners.get(weakref.ref(owner))
             found = owned.kept.get(key) if owned else None
             if owned is None or found is None:
                 return None
@@ -76,10 +77,18 @@ class TensorCache:
     def keep(self, owner: Any, key: Hashable, tensor: Any, nbytes: int) -> None:
         """Keeps `tensor`, unless another thread has kept its like meanwhile."""
         with self._lock:
-            owned = self._owners.setdefault(owner, _Owned())
+            owned = self._owned(owner)
             if key in owned.kept:
                 return
             owned.add(key, _Kept(tensor, nbytes + _RECORD_BYTES, next(self._uses)))
             while self.nbytes > self.max_bytes:
                 filled = [owned for owned in self._owners.values() if owned.kept]
                 min(filled, key=_Owned.oldest_use).drop_first()
+
+    def _owned(self, owner: Any) -> _Owned:
+        reference = weakref.ref(owner)
+        if reference not in self._owners:
+            self._owners[reference] = _Owned()
+            # At exit, everything goes anyway.
+            weakref.finalize(owner, self._owners.pop, reference, None).atexit = False
+        return self._owners[reference]

@@ -10,7 +10,7 @@ import keras
 
 from keras_posenc import _backend
 from keras_posenc._arguments import one_of
-from keras_posenc._evaluate import encode_grid
+from keras_posenc._evaluate import encode_grid, kept_encoding
 from keras_posenc._layer import (
     EncodingLayer,
     LayerArguments,
@@ -115,23 +115,28 @@ class PositionalEncoding(EncodingLayer):
             self._warn_of_silent_axes(self._input_channels(input_shape))
 
     def call(self, inputs: Any) -> Any:
-        shape = tuple(inputs.shape)
-        self.check_shape(shape)
-        if self.lacks_channels(shape):
-            self._warn_of_missing_channels(shape)
-        encoding = self.encoding_of(inputs, self.available_dtype)
+        dtype = self.available_dtype
+        encoding = self.kept_encoding(inputs, dtype)
+        if encoding is None:
+            self.check_inputs(inputs)
+            if self.lacks_channels(inputs.shape):
+                self._warn_of_missing_channels(inputs.shape)
+            encoding = self.new_encoding(inputs, dtype)
         return _backend.over_batch(encoding, inputs)
 
-    def encoding_of(self, inputs: Any, dtype: str) -> Any:
-        """The encoding of `inputs`, with a batch of one, for adding to a tensor.
+    def kept_encoding(self, inputs: Any, dtype: str) -> Any | None:
+        """What `new_encoding` has made before. None unless `inputs` fit, and eager."""
+        dtypes = (self.available_dtype, dtype)
+        return kept_encoding(inputs, self._options, self.channel_dim, dtypes)
+
+    def new_encoding(self, inputs: Any, dtype: str) -> Any:
+        """The encoding of `inputs`, which fit, with a batch of one.
 
         It is rounded to the dtype of this layer, then to `dtype`.
         """
-        channels = self._input_channels(inputs.shape)
-        if self.lacks_channels(inputs.shape):
-            channels = Waves(self._options, channels).channels
+        channels = self._waves(inputs.shape).channels
         dtypes = (self.available_dtype, dtype)
-        return encode_grid(inputs, self._options, channels, self.channel_dim, dtypes)
+        return encode_grid(inputs, self._options, self.channel_dim, dtypes, channels)
 
     def lacks_channels(self, shape: Shape) -> bool:
         """Whether inputs of `shape`, which fits, have more channels than there are."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import keras
@@ -35,19 +35,28 @@ from keras_posenc._waves import WaveOptions, Waves
 Layout = tuple[int, int, int]
 
 
+def kept_encoding(
+    x: Any, options: WaveOptions, channel_dim: int, dtypes: tuple[str, ...]
+) -> Any | None:
+    """What `encode_grid` has made for an eager `x` before, with all its channels."""
+    if not _backend.is_eager(x):
+        return None
+    return _kept.get(options, _key(x, channel_dim, dtypes, x.shape[channel_dim]))
+
+
 def encode_grid(
     x: Any,
     options: WaveOptions,
-    channels: int,
     channel_dim: int,
     dtypes: tuple[str, ...],
+    channels: int,
 ) -> Any:
     """The encoding of the positions of `x`, with a batch of one and these `channels`.
 
     Everything is computed in float32 or better, then rounded to each of `dtypes`.
     """
     if _backend.is_eager(x):
-        table = _kept_table(x, options, channels, channel_dim, dtypes)
+        table = _kept_table(x, options, channel_dim, dtypes, channels)
         if table is not None:
             return table
     sizes = _backend.shape(x)
@@ -141,27 +150,29 @@ _kept = TensorCache(max_bytes=2**28)
 _ITEM_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
+def _key(x: Any, channel_dim: int, dtypes: tuple[str, ...], channels: int) -> Hashable:
+    _, *sizes = x.shape
+    return (*sizes, channel_dim, *dtypes, channels, _backend.device_of(x))
+
+
 def _kept_table(
     x: Any,
     options: WaveOptions,
-    channels: int,
     channel_dim: int,
     dtypes: tuple[str, ...],
+    channels: int,
 ) -> Any | None:
     """The encoding of an eager `x` as one tensor; None if it is too large to keep."""
-    _, *sizes = x.shape
-    key = (*sizes, channels, channel_dim, *dtypes, _backend.device_of(x))
+    key = _key(x, channel_dim, dtypes, channels)
     table = _kept.get(options, key)
-    if table is None:
-        del sizes[channel_dim - 1]
-        nbytes = math.prod(sizes) * channels * _ITEM_BYTES[dtypes[-1]]
-        if _kept.has_room_for(nbytes):
-            waves = (options, channels)
-            values = host_table(*waves, tuple(sizes), channel_dim, _precision(dtypes))
-            with _backend.lasting_tensors(x):
-                tensor = _backend.to_tensor(_backend.aligned(values), x)
-                table = _rounded(tensor, dtypes)
-            _kept.keep(options, key, table, nbytes)
+    grid = tuple(x.shape[dim] for dim in _axis_dims(len(x.shape), channel_dim))
+    nbytes = math.prod(grid) * channels * _ITEM_BYTES[dtypes[-1]]
+    if table is None and _kept.has_room_for(nbytes):
+        values = host_table(options, channels, grid, channel_dim, _precision(dtypes))
+        with _backend.lasting_tensors(x):
+            tensor = _backend.to_tensor(_backend.aligned(values), x)
+            table = _rounded(tensor, dtypes)
+        _kept.keep(options, key, table, nbytes)
     return table
 
 
@@ -350,7 +361,8 @@ def _host_split(
     positions = positions.astype("float64")
     largest = np.max(np.abs(positions), initial=0, where=np.isfinite(positions))
     count = 3 if largest < 2.0**35 else 4
-    with np.errstate(invalid="ignore"):  # infinity less infinity is NaN, as a sine
+    # Infinity less infinity is NaN, as is its sine; so are those of what has no digits.
+    with np.errstate(invalid="ignore", over="ignore"):
         if integer:
             return _digits(positions, count, cast), None
         return _real_digits(positions, np.round, count, cast)
@@ -391,10 +403,11 @@ def _counted_sines(digits: dict[int, Any], rest: Any | None, turns: Any) -> Any:
     *per_place, frequency, phase = ops.unstack(turns, num=2 * len(digits) + 2)
     exact, small = phase, 0.0
     for i, digit in enumerate(digits.values()):
-        exact = exact + _fraction(digit * per_place[2 * i])
-        small = small + digit * per_place[2 * i + 1]
+        # What depends on a position comes first: JAX arrays take no KerasTensor after.
+        exact = _fraction(digit * per_place[2 * i]) + exact
+        small = digit * per_place[2 * i + 1] + small
     if rest is not None:
-        small = small + rest * frequency
+        small = rest * frequency + small
     # Less whole turns, then less half ones, each of which changes the sign: in a
     # quarter of a turn, float32 is fine enough.
     exact = exact - ops.round(exact + small)

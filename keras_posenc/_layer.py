@@ -29,8 +29,9 @@ class LayerArguments(TypedDict, total=False):
 class EncodingLayer(keras.layers.Layer):
     """Base of the layers: one dense tensor in, the same shape out, no weights.
 
-    A subclass says in `check_shape` what does not fit, and asks it in `call` as well:
-    `TimeDistributed` calls that directly.
+    A subclass says in `check_shape` what does not fit, and asks `check_inputs` in
+    `call`, for every input that it has not met before: `TimeDistributed` calls that
+    directly.
     """
 
     def __init__(self, *, dtype_override: Any = None, **kwargs: Unpack[LayerArguments]):
@@ -53,13 +54,18 @@ class EncodingLayer(keras.layers.Layer):
         return self.available_dtype
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # Checked here, since Keras wraps in escape codes what `call` raises, and
-        # `build` runs only once, while every call brings a shape of its own.
         first = self.call_signature_parameters[0]
         inputs: Any = args[0] if args else kwargs.get(first)
-        self._check_tensor(inputs)
-        self.check_shape(tuple(inputs.shape))
-        return super().__call__(*args, **kwargs)
+        if isinstance(inputs, keras.KerasTensor):
+            self.check_inputs(inputs)
+        try:
+            return super().__call__(*args, **kwargs)
+        except Exception:
+            # Keras wraps in escape codes what `call` raises. Not checked before, since
+            # most calls have a shape that fits, and what costs 1 us when repeated
+            # costs 5 between two passes over memory.
+            self.check_inputs(inputs)
+            raise
 
     def build(self, input_shape: Any) -> None:
         self.check_shape(tuple(input_shape))
@@ -69,10 +75,7 @@ class EncodingLayer(keras.layers.Layer):
         return tuple(input_shape)
 
     def check_shape(self, shape: Shape) -> None:
-        """Raises a ValueError where inputs of `shape` do not fit this layer.
-
-        Asked twice in every call: an error message is made only where there is one.
-        """
+        """Raises a ValueError where inputs of `shape` do not fit this layer."""
 
     def as_float(self, inputs: Any, dtype: str) -> Any:
         """`inputs` in `dtype`. Keras has cast real ones, except for `TimeDistributed`.
@@ -81,7 +84,8 @@ class EncodingLayer(keras.layers.Layer):
         """
         return inputs if _backend.has_dtype(inputs, dtype) else ops.cast(inputs, dtype)
 
-    def _check_tensor(self, inputs: Any) -> None:
+    def check_inputs(self, inputs: Any) -> None:
+        """Raises where `inputs` are no dense tensor, or their shape does not fit."""
         if not _backend.is_dense(inputs):
             raise ValueError(
                 f"{type(self).__name__} expects a dense tensor; make sparse and "
@@ -97,6 +101,7 @@ class EncodingLayer(keras.layers.Layer):
                 f"{type(self).__name__} expects a tensor of known rank. "
                 f"Received: inputs={inputs!r}"
             )
+        self.check_shape(tuple(inputs.shape))
 
 
 def has_dims(shape: Shape, ndim: int, channel_dim: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import keras
 
 from keras_posenc._arguments import positive_integer
-from keras_posenc._evaluate import encode_grid
+from keras_posenc._evaluate import encode_grid, kept_encoding
 from keras_posenc._layer import (
     EncodingLayer,
     LayerArguments,
@@ -81,11 +81,13 @@ class SinusoidEncoding(EncodingLayer):
         self._options = WaveOptions(rank=1, channels=self.hidden_dim)
 
     def call(self, inputs: Any) -> Any:
-        self.check_shape(tuple(inputs.shape))
+        self.check_inputs(inputs)
         dtype = self.available_dtype
-        inputs = self.as_float(inputs, dtype)
-        waves = (self._options, self.hidden_dim)
-        return inputs + encode_grid(inputs, *waves, 2, (dtype,))
+        grid = (inputs, self._options, 2, (dtype,))
+        encoding = kept_encoding(*grid)
+        if encoding is None:
+            encoding = encode_grid(*grid, self.hidden_dim)
+        return self.as_float(inputs, dtype) + encoding
 
     def check_shape(self, shape: Shape) -> None:
         if not has_dims(shape, 3, 2):

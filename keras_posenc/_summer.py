@@ -81,11 +81,15 @@ class Summer(EncodingLayer):
         _require_shape(self.penc(x), tuple(input_shape), self.penc)
 
     def call(self, inputs: Any) -> Any:
-        self.check_shape(tuple(inputs.shape))
         penc, dtype = self.penc, self.available_dtype
-        inputs = self.as_float(inputs, dtype)
         if _is_ours(penc):
-            return inputs + penc.encoding_of(inputs, dtype)
+            encoding = penc.kept_encoding(inputs, dtype)
+            if encoding is None:
+                self.check_inputs(inputs)
+                encoding = penc.new_encoding(inputs, dtype)
+            return self.as_float(inputs, dtype) + encoding
+        self.check_inputs(inputs)
+        inputs = self.as_float(inputs, dtype)
         encoding = ops.cast(self._called_encoding(inputs), dtype)
         if None in (*inputs.shape, *encoding.shape):
             # Sizes that only TensorFlow's running graph knows: `+` would broadcast
