@@ -145,8 +145,8 @@ def _host_tables(
 
 # --- Kept tables ---------------------------------------------------------------------
 
-# Bytes that eager calls keep in a process: a million positions of 64 channels.
-_kept = TensorCache(max_bytes=2**28)
+# Bytes that eager calls keep in a process: over a million positions of 64 channels.
+_kept = TensorCache(max_bytes=300 * 2**20)
 _ITEM_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
@@ -172,7 +172,8 @@ def _kept_table(
         with _backend.lasting_tensors(x):
             tensor = _backend.to_tensor(_backend.aligned(values), x)
             table = _rounded(tensor, dtypes)
-        _kept.keep(options, key, table, nbytes)
+        if _backend.is_lasting(table):
+            _kept.keep(options, key, table, nbytes)
     return table
 
 
