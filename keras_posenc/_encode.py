@@ -11,7 +11,7 @@ from keras import ops
 from keras_posenc import _backend
 from keras_posenc._arguments import float_policy, positive_integer
 from keras_posenc._evaluate import encode_positions
-from keras_posenc._waves import WaveArguments, options_from
+from keras_posenc._waves import WaveArguments, require_options
 
 
 def encode(
@@ -68,9 +68,16 @@ def encode(
     Reference:
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
     """
-    checked = options_from(rank, positive_integer("channels", channels), options)
-    dtype = _backend.available_dtype(float_policy(dtype).compute_dtype)
-    return encode_positions(_checked_positions(positions, checked.rank), checked, dtype)
+    rank = positive_integer("rank", rank)
+    channels = positive_integer("channels", channels)
+    require_options(options)
+    return encode_positions(
+        _checked_positions(positions, rank),
+        rank,
+        channels,
+        tuple(options.items()),
+        _backend.available_dtype(float_policy(dtype).compute_dtype),
+    )
 
 
 def _checked_positions(positions: Any, rank: int) -> Any:

@@ -309,24 +309,30 @@ def _vector_shape(ndim: int, dim: int) -> tuple[int, ...]:
     return tuple(-1 if other == dim else 1 for other in range(ndim))
 
 
-def encode_positions(positions: Any, options: WaveOptions, dtype: str) -> Any:
+def encode_positions(
+    positions: Any,
+    rank: int,
+    channels: int,
+    options: tuple[tuple[str, Any], ...],
+    dtype: str,
+) -> Any:
     """The encoding of each of `positions`, along a new last dimension.
 
     For several axes, it takes the place of the one that holds the coordinates.
     `positions` is a tensor, or a NumPy array: that is split before float32 blurs it.
+    `options` are those of `WaveOptions`, as plain values: torch.compile takes no
+    dataclass that it sees made for a constant.
     """
     precision = _precision((dtype,))
     host = isinstance(positions, np.ndarray)
     digits, rest = (_host_split if host else _split)(positions, precision)
     like = next(iter(digits.values()))
-    assert options.channels is not None
-    channels = options.channels
-    turns = _host_turns(options, channels, precision, None, tuple(digits), (-1,))
+    turns = _host_encode_turns(rank, channels, options, precision, tuple(digits))
     with _backend.device_scope(like):
-        if options.rank == 1:
+        if rank == 1:
             per_channel = functools.partial(ops.expand_dims, axis=-1)
         else:
-            axes = _backend.to_tensor(_host_axes(options, channels), like)
+            axes = _backend.to_tensor(_host_axes(rank, channels, options), like)
             per_channel = functools.partial(ops.take, indices=axes, axis=-1)
         digits = {place: per_channel(digit) for place, digit in digits.items()}
         rest = None if rest is None else per_channel(rest)
@@ -413,7 +419,8 @@ def _counted_sines(digits: dict[int, Any], rest: Any | None, turns: Any) -> Any:
     # quarter of a turn, float32 is fine enough.
     exact = exact - ops.round(exact + small)
     halves = ops.round(2 * (exact + small))  # -1, 0 or 1
-    angle = (exact - halves / 2 + small) * (2 * np.pi)
+    # Written out: torch.compile would give 2 * np.pi to the graph as a float64 tensor.
+    angle = (exact - halves / 2 + small) * 6.283185307179586
     return (1 - 2 * ops.abs(halves)) * ops.sin(angle)
 
 
@@ -427,15 +434,45 @@ def _host_turns(
     options: WaveOptions,
     channels: int,
     dtype: str,
-    axis: int | None,
+    axis: int,
     places: tuple[int, ...],
     shape: tuple[int, ...],
+) -> np.ndarray:
+    """What `_counted_sines` takes for one axis, each row of this `shape`."""
+    frequency, phase = Waves(options, channels).along(axis)
+    rows = [row.reshape(shape) for row in _turns(frequency, phase, places)]
+    return np.stack(rows).astype(dtype)
+
+
+@_backend.host_constant
+def _host_encode_turns(
+    rank: int,
+    channels: int,
+    options: tuple[tuple[str, Any], ...],
+    dtype: str,
+    places: tuple[int, ...],
+) -> np.ndarray:
+    """The same for positions that each channel has of its own axis."""
+    waves = Waves(WaveOptions(rank, channels, **dict(options)), channels)
+    _, frequency, phase = waves.arrays()
+    return _turns(frequency, phase, places).astype(dtype)
+
+
+@_backend.host_constant
+def _host_axes(
+    rank: int, channels: int, options: tuple[tuple[str, Any], ...]
+) -> np.ndarray:
+    waves = Waves(WaveOptions(rank, channels, **dict(options)), channels)
+    return waves.arrays()[0].astype("int32")
+
+
+def _turns(
+    frequency: np.ndarray, phase: np.ndarray, places: tuple[int, ...]
 ) -> np.ndarray:
     """For each place two rows: the turns of one unit there, exact bits and the rest.
 
     Whole turns are left out. Two more rows have frequency and phase, in turns.
     """
-    frequency, phase = Waves(options, channels).along(axis)
     turns = frequency / (2 * np.pi)
     rows = []
     for place in places:
@@ -444,10 +481,4 @@ def _host_turns(
         in_place = in_place - np.round(in_place)
         exact = np.round(in_place * _EXACT_TURNS) / _EXACT_TURNS
         rows += [exact, in_place - exact]
-    rows += [turns, phase / (2 * np.pi)]
-    return np.stack([row.reshape(shape) for row in rows]).astype(dtype)
-
-
-@_backend.host_constant
-def _host_axes(options: WaveOptions, channels: int) -> np.ndarray:
-    return Waves(options, channels).arrays()[0].astype("int32")
+    return np.stack([*rows, turns, phase / (2 * np.pi)])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from keras_posenc._arguments import float_policy, grid_shape, positive_integer
 from keras_posenc._evaluate import host_table
-from keras_posenc._waves import WaveArguments, options_from
+from keras_posenc._waves import WaveArguments, WaveOptions, require_options
 
 
 def sinusoidal_table(
@@ -53,7 +53,8 @@ def sinusoidal_table(
     """
     sizes = grid_shape("shape", shape)
     channels = positive_integer("channels", channels)
-    checked = options_from(len(sizes), channels, options)
+    require_options(options)
+    checked = WaveOptions(len(sizes), channels, **options)
     name = float_policy(dtype).compute_dtype
     (table,) = host_table(checked, channels, sizes, len(sizes) + 1, "float64")
     return table.astype(np.dtype(name))

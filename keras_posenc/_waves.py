@@ -58,15 +58,14 @@ class WaveOptions:
 OPTION_NAMES = tuple(WaveArguments.__annotations__)
 
 
-def options_from(rank: int, channels: int, options: WaveArguments) -> WaveOptions:
-    """The options of a function, which are all that it takes as `**options`."""
+def require_options(options: WaveArguments) -> None:
+    """Raises where a function was given something else than options."""
     unknown = {k: value for k, value in options.items() if k not in OPTION_NAMES}
     if unknown:
         raise ValueError(
             f"Unrecognized options. Expected: {', '.join(OPTION_NAMES)}. "
             f"Received: {unknown}"
         )
-    return WaveOptions(rank, channels, **options)
 
 
 @dataclass(frozen=True)
@@ -96,13 +95,10 @@ class Waves:
         frequency = base[axis] ** -(band / self._bands)
         return axis, frequency, quarter_turns * (np.pi / 2)
 
-    def along(self, axis: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Frequency and phase, those of other axes silenced: sin(0 * x + 0) is 0.
-
-        None is for positions that each channel has of its own axis.
-        """
+    def along(self, axis: int) -> tuple[np.ndarray, np.ndarray]:
+        """Frequency and phase, those of other axes silenced: sin(0 * x + 0) is 0."""
         axes, frequency, phase = self.arrays()
-        runs = axes == axis if axis is not None else True
+        runs = axes == axis
         return np.where(runs, frequency, 0.0), np.where(runs, phase, 0.0)
 
     def silent_axes(self) -> tuple[int, ...]:

@@ -1,0 +1,114 @@
+"""What reaches the device: no double, and no matrix product."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import to_tensor
+from keras import ops
+from modes import BACKEND, KNOWN, UNKNOWN
+from operations import Operations, operations
+from positions import TIMESTAMPS, integers, reals
+
+import keras_posenc as kp
+
+each_way = pytest.mark.parametrize(
+    ("mode", "open_"),
+    [(mode, False) for mode in KNOWN] + [(mode, True) for mode in UNKNOWN],
+    ids=lambda value: {True: "unknown", False: "known"}.get(value, value),
+)
+
+
+def sized(*shape: int) -> Any:
+    return ops.zeros((1, *shape), "float32")
+
+
+# No other test has 307 positions: a table that it left would hide how one is made.
+CALLS = {
+    "P1": (functools.partial(kp.PositionalEncoding1D, 16), sized(307, 16)),
+    "P3": (functools.partial(kp.PositionalEncoding3D, 18), sized(7, 307, 9, 18)),
+    "S(P2)": (
+        lambda dtype: kp.Summer(kp.PositionalEncoding2D(16, dtype), dtype=dtype),
+        sized(307, 9, 16),
+    ),
+    "integers": (
+        lambda dtype: lambda x: kp.encode(x, 16, dtype=dtype),
+        to_tensor(integers(2**31, 10).astype("int32")),
+    ),
+    "reals": (
+        lambda dtype: lambda x: kp.encode(x, 16, dtype=dtype),
+        to_tensor(reals(1e6, 10)),
+    ),
+}
+each_call = pytest.mark.parametrize("name", CALLS)
+
+
+@pytest.fixture
+def double_is_available():
+    """JAX makes no double unless it is told to: then nothing would be tested."""
+    if BACKEND != "jax":
+        yield
+        return
+    import jax
+
+    with jax.enable_x64(True):
+        yield
+
+
+@functools.cache
+def operations_of(name: str, dtype: str, mode: str, open_: bool) -> Operations:
+    make, x = CALLS[name]
+    signature = (None,) * (len(x.shape) - 1) + (x.shape[-1] if x.ndim > 1 else None,)
+    return operations(make(dtype), x, mode, signature if open_ else None)
+
+
+@pytest.mark.usefixtures("double_is_available")
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [*((name, "float32") for name in CALLS), ("P1", "bfloat16"), ("reals", "bfloat16")],
+)
+@each_way
+def test_no_double_reaches_the_device(name: str, dtype: str, mode: str, open_: bool):
+    found = operations_of(name, dtype, mode, open_)
+    assert dtype in found.dtypes
+    assert "float64" not in found.dtypes
+
+
+@pytest.mark.usefixtures("double_is_available")
+@pytest.mark.parametrize("name", ["P1", "reals"])
+@each_way
+def test_a_double_would_be_seen(name: str, mode: str, open_: bool):
+    assert "float64" in operations_of(name, "float64", mode, open_).dtypes
+
+
+@pytest.mark.usefixtures("double_is_available")
+@pytest.mark.parametrize("positions", [TIMESTAMPS[:9], TIMESTAMPS[:9].tolist(), 0.5])
+def test_positions_of_the_host_are_split_there(positions: Any):
+    found = operations(lambda x: x + kp.encode(positions, 16), sized(16), "eager")
+    assert "float64" not in found.dtypes
+
+
+@pytest.mark.usefixtures("double_is_available")
+@each_call
+@each_way
+def test_positions_and_frequencies_meet_in_no_matmul(name: str, mode: str, open_: bool):
+    assert not operations_of(name, "float32", mode, open_).products
+
+
+PRODUCTS = {
+    "matmul": lambda x: ops.matmul(x, ops.transpose(x)),
+    "dot": lambda x: ops.dot(x, ops.transpose(x)),
+    "einsum": lambda x: ops.einsum("ij,kj->ik", x, x),
+    "tensordot": lambda x: ops.tensordot(x, x, axes=[[1], [1]]),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@each_way
+def test_a_matmul_would_be_seen(name: str, mode: str, open_: bool):
+    signature = (None, 2) if open_ else None
+    x = to_tensor(np.ones((5, 2), "float32"))
+    assert operations(PRODUCTS[name], x, mode, signature).products
