@@ -132,6 +132,36 @@ def quickstart(session: nox.Session) -> None:
     session.run("python", "examples/quickstart.py", f"--output={output}")
 
 
+# One program for each question, in the order in which a reader would ask them.
+BENCHMARKS = (
+    "eager",
+    "lengths",
+    "compiled",
+    "overhead",
+    "alone",
+    "startup",
+    "memory",
+    "thousand",
+    "growth",
+    "accuracy",
+)
+
+
+@nox.session(default=False)
+@nox.parametrize("backend", BACKENDS, ids=BACKENDS)
+def bench(session: nox.Session, backend: str) -> None:
+    """Measure beside the peers, some 5 minutes each; with `-- --quick`, only run."""
+    # JAX exports through TensorFlow. There is no positional-encodings for JAX.
+    others = "tensorflow-cpu" if backend == "jax" else "positional-encodings"
+    prepare(session, f"-e.[{backend}]", others, group="bench", backend=backend)
+    # It asks for all of TensorFlow, but a backend of its own is enough to import it.
+    session.install("--no-deps", "keras-hub")
+    for program in BENCHMARKS:
+        session.run("python", f"benchmarks/{program}.py", *session.posargs)
+    if not session.posargs:
+        session.run("python", "benchmarks/summary.py")
+
+
 LOCK_HEADER = """\
 # The version of everything that the nox sessions install, for Python 3.11 to 3.13.
 # `nox -s lock` adds what is missing; `nox -s lock -- --upgrade-package NAME` moves one.
@@ -145,7 +175,7 @@ def lock(session: nox.Session) -> None:
     build_requires = PYPROJECT["build-system"]["requires"]
     # What no extra and no group names. hatchling asks for editables only as it builds.
     tools = ["build", "editables", "nox", "pre-commit", "uv"]
-    peers = ["positional-encodings", "tensorflow-cpu"]
+    peers = ["keras-hub", "positional-encodings", "tensorflow-cpu"]
     others.write_text("\n".join([*build_requires, *tools, *peers]))
     session.install("uv", env={"PIP_CONSTRAINT": CONSTRAINTS.as_uri()})
     session.run(

@@ -169,11 +169,12 @@ def is_lasting(tensor: Any) -> bool:
         return True
     import torch
 
+    if type(tensor) is not torch.Tensor:
+        return False
     try:
-        has_memory = tensor.data_ptr() != 0 or tensor.numel() == 0
+        return tensor.data_ptr() != 0 or tensor.numel() == 0
     except RuntimeError:  # as some wrappers answer
         return False
-    return has_memory and type(tensor) is torch.Tensor
 
 
 def device_scope(x: Any) -> contextlib.AbstractContextManager[Any]:

@@ -57,7 +57,7 @@ class TensorCache:
     @property
     def nbytes(self) -> int:
         with self._lock:
-            return sum(owned.nbytes for owned in self._owners.values())
+            return sum(owned.nbytes for owned in self._all_owned())
 
     def has_room_for(self, nbytes: int) -> bool:
         return nbytes + _RECORD_BYTES <= self.max_bytes
@@ -82,7 +82,7 @@ class TensorCache:
                 return
             owned.add(key, _Kept(tensor, nbytes + _RECORD_BYTES, next(self._uses)))
             while self.nbytes > self.max_bytes:
-                filled = [owned for owned in self._owners.values() if owned.kept]
+                filled = [owned for owned in self._all_owned() if owned.kept]
                 min(filled, key=_Owned.oldest_use).drop_first()
 
     def _owned(self, owner: Any) -> _Owned:
@@ -92,3 +92,7 @@ class TensorCache:
             # At exit, everything goes anyway.
             weakref.finalize(owner, self._owners.pop, reference, None).atexit = False
         return self._owners[reference]
+
+    def _all_owned(self) -> list[_Owned]:
+        # A list, made in one step: owners may go at any time, in any thread.
+        return list(self._owners.values())
