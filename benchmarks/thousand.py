@@ -1,8 +1,7 @@
 """A thousand different lengths in a row: what is kept, and what is traced again.
 
-Each candidate runs in a process of its own, eagerly, on inputs (1, n, 512), with each
-n from 500 to 1,499 once, in random order. The stored table is as long as the longest
-and is sliced.
+`Summer` and `x + 1` run in a process each, eagerly, on inputs (1, n, 512), with each n
+from 500 to 1,499 once, in random order.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from measure import BACKEND, wait_for
 MB = 1e6
 FLOAT32 = 4
 CHANNELS = 512
+CANDIDATES = (c.PLUS_ONE, c.SUMMER)
 STEP = 20  # lengths from one point of the curve to the next
 
 
@@ -39,9 +39,9 @@ def report_lengths(found: report.Report, lengths: list[int], path: Path) -> None
     drawn, (axis,) = plot.figure(1)
     axis.set(xlabel="different lengths so far", ylabel="memory held [MB]")
     grown = {}
-    tasks = [(name, lengths) for name in c.MAKERS]
+    tasks = [(name, lengths) for name in CANDIDATES]
     curves = meter.in_fresh_processes(held_after_each, tasks)
-    for name, curve in zip(c.MAKERS, curves, strict=True):
+    for name, curve in zip(CANDIDATES, curves, strict=True):
         grown[name] = curve[-1] - curve[len(curve) // 2 - 1]
         plot.line(axis, name, range(STEP, len(lengths) + 1, STEP), curve)
     plot.save(drawn, path)
@@ -59,10 +59,7 @@ def report_lengths(found: report.Report, lengths: list[int], path: Path) -> None
 
 def held_after_each(name: str, lengths: list[int]) -> list[float]:
     """Megabytes after every `STEP` lengths, beyond those before the first."""
-    longest = (1, max(lengths), CHANNELS)
-    call = c.MAKERS[name](longest)
-    if name == c.STORED:
-        call = c.SlicedTable(c.random_table(longest))
+    call = c.MAKERS[name]((1, max(lengths), CHANNELS))
     start, curve = meter.held(), []
     for number, length in enumerate(lengths, start=1):
         wait_for(call(c.random_tensor((1, length, CHANNELS))))

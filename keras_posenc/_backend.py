@@ -15,6 +15,14 @@ import keras
 import numpy as np
 from keras import ops
 
+# Keras reads it once, too. Asked for in every call, it would take its share of time.
+BACKEND = keras.backend.backend()
+
+# Numbers between the rows of a table that a graph reads. torch reads it as it lies, and
+# a multiple of 4 KB apart, rows that are read together would contend for one place in
+# the cache of the processor, and take 10% longer. XLA makes constants of its own.
+ROW_PADDING = 32 if BACKEND == "torch" else 0
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -26,7 +34,7 @@ def shape(x: Any) -> tuple[Any, ...]:
 
 
 def has_dtype(x: Any, dtype: str) -> bool:
-    if keras.backend.backend() == "torch":
+    if BACKEND == "torch":
         import torch
 
         return x.dtype is getattr(torch, dtype)
@@ -41,7 +49,7 @@ def is_known(size: Any) -> bool:
     """
     if type(size) is not int:
         return False
-    if keras.backend.backend() == "torch":
+    if BACKEND == "torch":
         import torch
 
         if torch.compiler.is_compiling():
@@ -57,7 +65,7 @@ def host_constant(function: Callable[P, R]) -> Callable[P, R]:
 
     torch.compile would trace into it, and rewrite its NumPy as torch operations.
     """
-    if keras.backend.backend() == "torch":
+    if BACKEND == "torch":
         import torch
 
         function = torch.compiler.assume_constant_result(function)
@@ -81,16 +89,15 @@ def is_dense(x: Any) -> bool:
     """Whether `x` is an ordinary tensor: neither sparse nor ragged."""
     if isinstance(x, keras.KerasTensor):
         return not (x.sparse or getattr(x, "ragged", False))
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
+    if BACKEND == "tensorflow":
         import tensorflow as tf
 
         return not isinstance(x, (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices))
-    if backend == "jax":
+    if BACKEND == "jax":
         from jax.experimental.sparse import JAXSparse
 
         return not isinstance(x, JAXSparse)
-    if backend == "torch":
+    if BACKEND == "torch":
         import torch
 
         return not isinstance(x, torch.Tensor) or (
@@ -105,16 +112,15 @@ def is_eager(x: Any) -> bool:
     What is made while a graph is traced, or for one of the tensors that tracing goes
     by, belongs to that graph. Sparse tensors and the like are none of ours.
     """
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
+    if BACKEND == "tensorflow":
         import tensorflow as tf
 
         return tf.executing_eagerly() and isinstance(x, tf.Tensor)
-    if backend == "jax":
+    if BACKEND == "jax":
         import jax
 
         return isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer)
-    if backend == "torch":
+    if BACKEND == "torch":
         import torch
 
         return (
@@ -129,19 +135,18 @@ def is_eager(x: Any) -> bool:
 def device_of(x: Any) -> Any:
     """Where an eager `x` is, as something to look up by."""
     # On JAX, `device` takes 2 us to tell whether there are several.
-    return x.sharding if keras.backend.backend() == "jax" else x.device
+    return x.sharding if BACKEND == "jax" else x.device
 
 
 @contextlib.contextmanager
 def lasting_tensors(x: Any) -> Iterator[None]:
     """A scope in which tensors are made where `x` is, and outlast the call."""
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
+    if BACKEND == "tensorflow":
         import tensorflow as tf
 
         with tf.device(x.device):
             yield
-    elif backend == "jax":
+    elif BACKEND == "jax":
         import jax
 
         # JAX moves the tensor by itself where `x` is spread over several devices.
@@ -150,7 +155,7 @@ def lasting_tensors(x: Any) -> Iterator[None]:
         # made would be a tracer.
         with jax.ensure_compile_time_eval(), jax.default_device(device):
             yield
-    elif backend == "torch":
+    elif BACKEND == "torch":
         import torch
 
         # A tensor made in inference mode is of no use to gradients later.
@@ -165,7 +170,7 @@ def is_lasting(tensor: Any) -> bool:
 
     A transform of torch.func or a mode of its dispatcher wraps all that is made in it.
     """
-    if keras.backend.backend() != "torch":
+    if BACKEND != "torch":
         return True
     import torch
 
@@ -183,14 +188,14 @@ def device_scope(x: Any) -> contextlib.AbstractContextManager[Any]:
     JAX and TensorFlow move small constants to their operands by themselves. On
     torch, `keras.ops` makes everything on Keras's default device instead.
     """
-    if keras.backend.backend() == "torch" and not isinstance(x, keras.KerasTensor):
+    if BACKEND == "torch" and not isinstance(x, keras.KerasTensor):
         return keras.device(str(x.device))
     return contextlib.nullcontext()
 
 
 def to_tensor(values: np.ndarray, x: Any) -> Any:
     """`values` as a tensor of their dtype where `x` is."""
-    if keras.backend.backend() == "torch" and not isinstance(x, keras.KerasTensor):
+    if BACKEND == "torch" and not isinstance(x, keras.KerasTensor):
         import torch
 
         # `ops.convert_to_tensor` inspects its argument in a way that torch.compile
@@ -206,12 +211,11 @@ def over_batch(encoding: Any, x: Any) -> Any:
     get in place (torch), donate it (JAX) or lend its memory (TensorFlow).
     """
     batch_size, sizes = shape(x)[0], shape(encoding)[1:]
-    backend = keras.backend.backend()
-    if backend == "torch":
+    if BACKEND == "torch":
         return encoding.expand(batch_size, *sizes).clone()
-    if backend == "jax" and is_eager(x):
+    if BACKEND == "jax" and is_eager(x):
         return _jax_copies()(encoding, batch_size)
-    if backend == "tensorflow" and is_eager(x) and batch_size == 1:
+    if BACKEND == "tensorflow" and is_eager(x) and batch_size == 1:
         import tensorflow as tf
 
         return tf.raw_ops.DeepCopy(x=encoding)
@@ -236,7 +240,7 @@ def divisible(integers: Any) -> Any:
     dtype = keras.backend.standardize_dtype(integers.dtype)
     if dtype in ("int8", "int16", "uint8", "uint16"):
         return ops.cast(integers, "int32")
-    if dtype.startswith("uint") and keras.backend.backend() == "torch":
+    if dtype.startswith("uint") and BACKEND == "torch":
         return ops.cast(integers, "int64")
     return integers
 
@@ -246,7 +250,7 @@ def available_dtype(dtype: str) -> str:
 
     JAX would give float32 all the same, with a warning at every operation.
     """
-    if dtype == "float64" and keras.backend.backend() == "jax":
+    if dtype == "float64" and BACKEND == "jax":
         import jax
 
         return dtype if jax.config.jax_enable_x64 else "float32"

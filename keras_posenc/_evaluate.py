@@ -74,7 +74,8 @@ def encode_grid(
     for axis, dim in enumerate(dims):
         layout = (len(sizes), dim, channel_dim)
         if counts[axis]:
-            terms.append(_added_sines(rows, first, counts[axis], sizes[dim], layout))
+            tables = (rows, first, counts[axis])
+            terms.append(_added_sines(*tables, sizes[dim], channels, layout))
             first += sum(counts[axis])
         else:
             terms.append(_counted_axis(x, *waves, axis, sizes[dim], layout))
@@ -190,7 +191,8 @@ def host_table(
     for axis, dim in enumerate(_axis_dims(ndim, channel_dim)):
         rows = _host_sines(options, channels, axis, grid[axis], dtype)
         rows = rows.T if channel_dim == 1 else rows
-        terms.append(_laid_out(rows, 0, grid[axis], (ndim, dim, channel_dim)))
+        layout = (ndim, dim, channel_dim)
+        terms.append(_laid_out(rows, 0, grid[axis], channels, layout))
     return functools.reduce(np.add, terms)
 
 
@@ -244,30 +246,37 @@ def _host_rows(
         if sizes:
             tables += _host_tables(options, channels, axis, sizes)
     rows = np.concatenate(tables).astype(dtype)
-    return _backend.aligned(np.ascontiguousarray(rows.T if channels_first else rows))
+    if channels_first:
+        return _backend.aligned(np.ascontiguousarray(rows.T))
+    return _backend.aligned(np.pad(rows, ((0, 0), (0, _backend.ROW_PADDING))))
 
 
-def _laid_out(rows: Any, first: int, count: int, layout: Layout) -> Any:
+def _laid_out(rows: Any, first: int, count: int, channels: int, layout: Layout) -> Any:
     """`count` of the positions of `rows`, from `first` on, ready to broadcast."""
     ndim, dim, channel_dim = layout
     index: list[slice | None] = [None] * ndim
-    index[dim], index[channel_dim] = slice(first, first + count), slice(None)
+    index[dim], index[channel_dim] = slice(first, first + count), slice(channels)
     return rows[tuple(index)]
 
 
 def _added_sines(
-    rows: Any, first: int, counts: tuple[int, ...], size: int, layout: Layout
+    rows: Any,
+    first: int,
+    counts: tuple[int, ...],
+    size: int,
+    channels: int,
+    layout: Layout,
 ) -> Any:
     """The sines of the positions below `size`, of the tables from `first` on."""
     if len(counts) == 1:
-        return _laid_out(rows, first, *counts, layout)
+        return _laid_out(rows, first, *counts, channels, layout)
     ndim, dim, channel_dim = layout
     # The fine positions get a dimension of their own, after that of the coarse ones.
     channel_dim += channel_dim > dim
     coarse, fine = (ndim + 1, dim, channel_dim), (ndim + 1, dim + 1, channel_dim)
     tables = []
     for count, table_layout in zip(counts, (coarse, coarse, fine, fine), strict=True):
-        tables.append(_laid_out(rows, first, count, table_layout))
+        tables.append(_laid_out(rows, first, count, channels, table_layout))
         first += count
     coarse_sine, coarse_cosine, fine_sine, fine_cosine = tables
     sines = coarse_sine * fine_cosine + coarse_cosine * fine_sine

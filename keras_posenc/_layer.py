@@ -54,8 +54,8 @@ class EncodingLayer(keras.layers.Layer):
         return self.available_dtype
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        first = self.call_signature_parameters[0]
-        inputs: Any = args[0] if args else kwargs.get(first)
+        inputs: Any
+        inputs = args[0] if args else kwargs.get(self.call_signature_parameters[0])
         if isinstance(inputs, keras.KerasTensor):
             self.check_inputs(inputs)
         try:
