@@ -53,8 +53,8 @@ def encode(
     Raises:
         TypeError: If `positions` are no integers or real numbers, or if `channels` or
             `rank` is no integer.
-        ValueError: If an argument has no valid value, or if the last dimension of
-            `positions` is not `rank`.
+        ValueError: If an argument has no valid value, if the last dimension of
+            `positions` is not `rank`, or if they are sparse, ragged or uneven.
 
     Example:
         >>> import keras
@@ -84,8 +84,19 @@ def _checked_positions(positions: Any, rank: int) -> Any:
     """A tensor as it is, anything else as an array of float64 or of integers."""
     if isinstance(positions, keras.Variable):
         positions = ops.convert_to_tensor(positions)
+    if not _backend.is_dense(positions):
+        raise ValueError(
+            "`positions` must be dense; make sparse and ragged tensors dense first. "
+            f"Received: positions={positions!r}"
+        )
     if not (ops.is_tensor(positions) or isinstance(positions, keras.KerasTensor)):
-        positions = np.asarray(positions)
+        try:
+            positions = np.asarray(positions)
+        except ValueError as error:  # lists of different lengths
+            raise ValueError(
+                "`positions` must be numbers, or lists of as many numbers each. "
+                f"Received: positions={positions!r}"
+            ) from error
     try:
         dtype = keras.backend.standardize_dtype(positions.dtype)
         numbers = keras.backend.is_float_dtype(dtype) or (

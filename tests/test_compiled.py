@@ -1,4 +1,4 @@
-"""Graphs: traced once, compiled whole, short, and right for what they are not made of."""
+"""Graphs: traced once, compiled whole, and right for what they are not made of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import reference
 from cases import (
     COUNTING,
     LAYERS,
-    ROUNDING,
     SUM_ROUNDING,
     SUMMERS,
     Case,
@@ -118,71 +117,6 @@ def test_for_each_of_several_batches(way: str, name: str):
     outputs = to_numpy(MAPPED[way](case.make())(to_tensor(batches)))
     expected = np.stack([case.expected(batch) for batch in batches])
     np.testing.assert_allclose(outputs, expected, rtol=0, atol=SUM_ROUNDING)
-
-
-# What a graph has in it.
-
-LONG = (1, 65_536, 1024)
-# Four tables of 256 positions, which is the square root, take 4 MB; twice that in the
-# hexadecimal digits of a program as text. All positions would take 268 MB.
-MOST = 10e6
-
-
-def constant_bytes(layer: keras.Layer, shape: tuple[int, ...]) -> int:
-    """The size of the program that a backend makes of a call."""
-    if BACKEND == "jax":
-        import jax
-
-        lowered = jax.jit(layer).trace(jax.ShapeDtypeStruct(shape, "float32"))
-        constants = sum(constant.nbytes for constant in lowered.jaxpr.consts)
-        return constants + len(lowered.lower().as_text())
-    if BACKEND == "tensorflow":
-        import tensorflow as tf
-
-        function = tf.function(layer).get_concrete_function(tf.TensorSpec(shape))
-        return function.graph.as_graph_def().ByteSize()
-    import torch
-
-    found: list[int] = []
-
-    def note(graph: Any, inputs: list[Any]) -> Callable[..., Any]:
-        tensors = [*inputs, *graph.parameters(), *graph.buffers()]
-        found.extend(tensor.nbytes for tensor in tensors if tensor.shape != shape)
-        return lambda *args: args[:1]  # not to be run
-
-    torch._dynamo.reset()
-    torch.compile(layer, fullgraph=True, dynamic=False, backend=note)(
-        torch.empty(shape)
-    )
-    return sum(found)
-
-
-LARGE = {
-    "P1": lambda channels: kp.PositionalEncoding1D(channels),
-    "S(P1)": lambda channels: kp.Summer(kp.PositionalEncoding1D(channels)),
-    "Sinusoid": lambda channels: kp.SinusoidEncoding(channels, 65_536),
-}
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_no_constant_is_as_large_as_the_table(name: str):
-    assert 1e6 < constant_bytes(LARGE[name](LONG[-1]), LONG) < MOST
-
-
-def test_a_large_constant_would_be_seen():
-    table = to_tensor(normal(1, 3_000, 1024))
-
-    class Stored(keras.layers.Layer):
-        def call(self, x: Any) -> Any:
-            return x + table
-
-    assert constant_bytes(Stored(), (1, 3_000, 1024)) > MOST
-
-
-def test_a_plane_needs_no_more_than_its_sides():
-    """Rows and columns, 2 MB each, where all of it would take 134 MB."""
-    layer = kp.Summer(kp.PositionalEncoding2D(512))
-    assert constant_bytes(layer, (1, 256, 256, 512)) < MOST
 
 
 # U2, JAX: sides that are not known, and not taken to be equal.
