@@ -362,7 +362,12 @@ def _split(positions: Any, precision: str) -> tuple[dict[int, Any], Any | None]:
         return _digits(_backend.divisible(positions), count, cast), None
     if dtype != "float64":
         positions = ops.cast(positions, "float32")  # exact
-    return _real_digits(positions, ops.round, count, cast)
+    return _real_digits(positions, _constant_round, count, cast)
+
+
+def _constant_round(positions: Any) -> Any:
+    # torch has no gradient, not even 0, of what digits are made by.
+    return ops.stop_gradient(ops.round(positions))
 
 
 def _host_split(

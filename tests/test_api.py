@@ -10,7 +10,9 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import keras
 import pytest
@@ -26,6 +28,11 @@ CLASSES = [
     name
     for name in keras_posenc.__all__
     if inspect.isclass(getattr(keras_posenc, name)) and not name.startswith("TF")
+]
+FUNCTIONS = [
+    name
+    for name in keras_posenc.__all__
+    if inspect.isfunction(getattr(keras_posenc, name))
 ]
 
 
@@ -121,21 +128,25 @@ def test_every_wave_option_can_be_given():
     assert fields == ["rank", "channels", *WaveArguments.__annotations__]
 
 
-def documented(cls: type) -> dict[str, str]:
+def documented(thing: Any) -> dict[str, str]:
     """Argument -> what its entry under "Args:" says."""
-    section = re.search(r"\nArgs:\n(.*?)\n\n", inspect.getdoc(cls), re.DOTALL)[1]
+    section = re.search(r"\nArgs:\n(.*?)\n\n", inspect.getdoc(thing), re.DOTALL)[1]
     entries = re.split(r"(?:^|\n) {4}(?=[\w*])", section)
     return dict(entry.split(":", 1) for entry in entries if entry)
 
 
-def arguments(cls: type) -> dict[str, object]:
-    """Argument -> default, of the constructor and of the options that it passes on."""
-    parameters = inspect.signature(cls.__init__).parameters
-    found = {
+def written_arguments(function: Any) -> dict[str, object]:
+    """Argument -> default, of those that the signature names."""
+    return {
         name: parameter.default
-        for name, parameter in parameters.items()
+        for name, parameter in inspect.signature(function).parameters.items()
         if name != "self" and parameter.kind is not parameter.VAR_KEYWORD
     }
+
+
+def arguments(cls: type) -> dict[str, object]:
+    """Argument -> default, of the constructor and of the options that it passes on."""
+    found = written_arguments(cls.__init__)
     if issubclass(cls, keras_posenc.PositionalEncoding):
         options = inspect.signature(WaveOptions).parameters.values()
         found |= {
@@ -152,30 +163,68 @@ def test_docstring_lists_every_argument(name: str):
     assert [*documented(cls)] == [*arguments(cls), "**kwargs"]
 
 
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstring_of_a_function_lists_every_argument(name: str):
+    function = getattr(keras_posenc, name)
+    assert [*documented(function)] == [*written_arguments(function), "**options"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstring_of_a_function_names_every_option(name: str):
+    """They are those of the layers, whose docstrings say what they mean."""
+    options = documented(getattr(keras_posenc, name))["**options"]
+    named = re.findall(r"`([a-z_]+)`", options)
+    assert named == [*WaveArguments.__annotations__]
+
+
+def documented_defaults(thing: Any, names: Iterable[str]) -> dict[str, object]:
+    written = {
+        name: re.search(r"Defaults\s+to\s+`(.*?)`", documented(thing)[name])
+        for name in names
+    }
+    return {
+        name: ast.literal_eval(found[1]) if found else "none"
+        for name, found in written.items()
+    }
+
+
+def without_required(arguments: dict[str, object]) -> dict[str, object]:
+    return {
+        name: default
+        for name, default in arguments.items()
+        if default is not inspect.Parameter.empty
+    }
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_docstring_defaults_are_those_of_the_code(name: str):
     cls = getattr(keras_posenc, name)
-    defaults = {
-        name: default
-        for name, default in arguments(cls).items()
-        if default is not inspect.Parameter.empty
-    }
-    written = {
-        name: re.search(r"Defaults\s+to\s+`(.*?)`", documented(cls)[name])
-        for name in defaults
-    }
-    assert {
-        name: ast.literal_eval(found[1]) if found else "none"
-        for name, found in written.items()
-    } == defaults
+    defaults = without_required(arguments(cls))
+    assert documented_defaults(cls, defaults) == defaults
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstring_defaults_of_a_function_are_those_of_the_code(name: str):
+    function = getattr(keras_posenc, name)
+    defaults = without_required(written_arguments(function))
+    assert documented_defaults(function, defaults) == defaults
+
+
+def sections(thing: Any) -> list[str]:
+    return re.findall(r"^(\w[\w ]*):$", inspect.getdoc(thing), re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_docstring_has_every_section_in_order(name: str):
-    doc = inspect.getdoc(getattr(keras_posenc, name))
-    sections = re.findall(r"^(\w[\w ]*):$", doc, re.MULTILINE)
-    assert sections == [
+    assert sections(getattr(keras_posenc, name)) == [
         *("Args", "Call arguments", "Returns", "Raises", "Example", "Reference")
+    ]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_docstring_of_a_function_has_every_section_in_order(name: str):
+    assert sections(getattr(keras_posenc, name)) == [
+        *("Args", "Returns", "Raises", "Example", "Reference")
     ]
 
 
@@ -189,6 +238,17 @@ def test_only_leading_arguments_are_positional(name: str):
         "Summer": ["self", "penc"],
     }
     assert spec.args == leading.get(name, ["self", "channels", "dtype_override"])
+
+
+LEADING = {
+    "encode": ["positions", "channels"],
+    "sinusoidal_table": ["shape", "channels"],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_only_leading_arguments_of_a_function_are_positional(name: str):
+    assert inspect.getfullargspec(getattr(keras_posenc, name)).args == LEADING[name]
 
 
 def test_public_keras_names_only():
