@@ -63,7 +63,7 @@ def encode(
         (4, 64)
         >>> encoding = encode([[3.5, 10.25]], channels=8, rank=2)
         >>> print(keras.ops.convert_to_numpy(encoding).round(3))
-        [[-0.351 -0.936  0.035  0.999 -0.733 -0.681  0.102  0.995]]
+        [[-0.351 -0.936  0.035  0.999 -0.735 -0.678  0.102  0.995]]
 
     Reference:
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
