@@ -115,17 +115,18 @@ class PositionalEncoding(EncodingLayer):
             self._warn_of_silent_axes(self._input_channels(input_shape))
 
     def call(self, inputs: Any) -> Any:
-        dtype = self.available_dtype
-        encoding = self.kept_encoding(inputs, dtype)
-        if encoding is None:
-            self.check_inputs(inputs)
-            if self.lacks_channels(inputs.shape):
-                self._warn_of_missing_channels(inputs.shape)
-            encoding = self.new_encoding(inputs, dtype)
+        self.check_inputs(inputs)
+        if self.lacks_channels(inputs.shape):
+            self._warn_of_missing_channels(inputs.shape)
+        encoding = self.new_encoding(inputs, self.available_dtype)
         return _backend.over_batch(encoding, inputs)
 
+    def kept_outputs(self, inputs: Any) -> Any | None:
+        encoding = self.kept_encoding(inputs, self.available_dtype)
+        return None if encoding is None else _backend.over_batch(encoding, inputs)
+
     def kept_encoding(self, inputs: Any, dtype: str) -> Any | None:
-        """What `new_encoding` has made before. None unless `inputs` fit, and eager."""
+        """What `new_encoding` has made for eager `inputs` before, of all channels."""
         dtypes = (self.available_dtype, dtype)
         return kept_encoding(inputs, self._options, self.channel_dim, dtypes)
 

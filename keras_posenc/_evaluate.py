@@ -39,8 +39,6 @@ def kept_encoding(
     x: Any, options: WaveOptions, channel_dim: int, dtypes: tuple[str, ...]
 ) -> Any | None:
     """What `encode_grid` has made for an eager `x` before, with all its channels."""
-    if not _backend.is_eager(x):
-        return None
     return _kept.get(options, _key(x, channel_dim, dtypes, x.shape[channel_dim]))
 
 

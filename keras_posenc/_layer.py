@@ -30,9 +30,16 @@ class EncodingLayer(keras.layers.Layer):
     """Base of the layers: one dense tensor in, the same shape out, no weights.
 
     A subclass says in `check_shape` what does not fit, and asks `check_inputs` in
-    `call`, for every input that it has not met before: `TimeDistributed` calls that
-    directly.
+    `call` too: `TimeDistributed` calls that directly. In `kept_outputs` it says what
+    a call returns that needs nothing but what an earlier one has made.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = vars(cls)
+        if "call" in own and "kept_outputs" not in own:
+            # A user's subclass means its own `call` to run each time.
+            cls.kept_outputs = EncodingLayer.kept_outputs  # type: ignore[method-assign]
 
     def __init__(self, *, dtype_override: Any = None, **kwargs: Unpack[LayerArguments]):
         base: dict[str, Any] = dict(kwargs)
@@ -54,6 +61,10 @@ class EncodingLayer(keras.layers.Layer):
         return self.available_dtype
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and self._is_plain(args[0]):
+            outputs = self.kept_outputs(args[0])
+            if outputs is not None:
+                return outputs
         inputs: Any
         inputs = args[0] if args else kwargs.get(self.call_signature_parameters[0])
         if isinstance(inputs, keras.KerasTensor):
@@ -66,6 +77,24 @@ class EncodingLayer(keras.layers.Layer):
             # costs 5 between two passes over memory.
             self.check_inputs(inputs)
             raise
+
+    def _is_plain(self, inputs: Any) -> bool:
+        """Whether a call of Keras would do nothing to `inputs` but hand them to `call`.
+
+        It takes 40 us on torch, 60 on JAX and 75 on TensorFlow to find that out: as
+        long as it takes to add an encoding to half a megabyte.
+        """
+        return (
+            _backend.is_eager(inputs)
+            and self.built
+            and "call" not in vars(self)  # as hooks set it
+            and self.activity_regularizer is None
+            and not _backend.has_mask(inputs)
+            and keras.distribution.distribution() is None
+        )
+
+    def kept_outputs(self, inputs: Any) -> Any | None:
+        """What `call` returns for eager `inputs`, if it has nothing left to make."""
 
     def build(self, input_shape: Any) -> None:
         self.check_shape(tuple(input_shape))
