@@ -1,0 +1,59 @@
+"""The model of spread_model in 2 processes; the first prints the losses as JSON.
+
+`python spread_torch.py FILE NUMBER`, twice, with NUMBER 0 and 1: the processes find
+each other by the file, which there must not be yet.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import spread_model
+import torch
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+
+PROCESSES = 2
+
+
+def trained(model: torch.nn.Module, number: int, count: int) -> list[float]:
+    """The loss of each epoch for a model that gets one of `count` parts of a batch."""
+    x, y = map(torch.as_tensor, spread_model.data())
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    losses = []
+    for _ in range(spread_model.EPOCHS):
+        total = torch.zeros(())
+        for first in range(0, len(x), spread_model.BATCH):
+            part = slice(first + number, first + spread_model.BATCH, count)
+            loss = torch.mean((model(x[part]) - y[part]) ** 2)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+        if count > 1:
+            distributed.all_reduce(total)
+        losses.append(total.item() / count / spread_model.STEPS)
+    return losses
+
+
+def main(rendezvous: str, number: int) -> None:
+    warnings.simplefilter("error")
+    distributed.init_process_group(
+        "gloo",
+        init_method=Path(rendezvous).resolve().as_uri(),
+        rank=number,
+        world_size=PROCESSES,
+    )
+    model = DistributedDataParallel(spread_model.build())
+    losses = {"DistributedDataParallel": trained(model, number, PROCESSES)}
+    distributed.destroy_process_group()
+    if number == 0:
+        losses["one"] = trained(spread_model.build(), 0, 1)
+        sys.stdout.write(json.dumps({"losses": losses}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

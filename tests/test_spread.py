@@ -1,0 +1,130 @@
+"""Several devices: layers leave a tensor where it is, and training loses nothing by it.
+
+The devices are parts of a CPU, or processes; how many there are is settled as a process
+starts, so that the calls are made in processes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import spread_model
+from cases import LAYERS, ROUNDING, SUM_ROUNDING, Case
+from modes import BACKEND
+
+Facts = dict[str, Any]
+HERE = Path(__file__).parent
+ENVIRONMENT = {
+    **os.environ,
+    # A GPU would be a device by itself.
+    "CUDA_VISIBLE_DEVICES": "-1",
+    "JAX_PLATFORMS": "cpu",
+}
+if BACKEND == "jax":
+    flags = os.environ.get("XLA_FLAGS", "")
+    ENVIRONMENT["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count=8"
+STRATEGIES = {
+    "jax": ["DataParallel", "ModelParallel"],
+    "tensorflow": ["MirroredStrategy"],
+    "torch": ["DistributedDataParallel"],
+}
+
+
+def start(script: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(HERE / script), *arguments],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    """What the script of this backend prints."""
+    if BACKEND == "torch":
+        meeting = str(tmp_path_factory.mktemp("torch") / "meeting")
+        processes = [start("spread_torch.py", meeting, number) for number in "01"]
+    else:
+        processes = [start(f"spread_{BACKEND}.py")]
+    printed = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes)
+    return json.loads(printed[0])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES[BACKEND])
+def test_E4_the_loss_is_that_of_one_device(strategy: str, facts: Facts):
+    losses = facts["losses"]
+    assert len(losses["one"]) == spread_model.EPOCHS
+    # Gradients are added in another order: 1e-6 was measured.
+    np.testing.assert_allclose(losses[strategy], losses["one"], rtol=0, atol=1e-5)
+
+
+def test_E4_the_loss_depends_on_the_encoding():
+    losses = [spread_model.fitted(max_wavelength) for max_wavelength in (100, 101)]
+    assert np.abs(np.subtract(*losses)).max() > 1e-4
+
+
+if BACKEND == "jax":
+    from cases import COUNTING
+    from spread_jax import CASES, SPREADS, UNEVEN, WAYS
+
+    def tolerance(case: Case) -> float:
+        if case.shape[1] <= 16:
+            return SUM_ROUNDING if case.adds else ROUNDING["float32"]
+        # Four tables, multiplied in float32. A sum, of one in a million numbers with
+        # a deviation of 3, reaches 16, where the last place is twice as large.
+        return COUNTING + (2 * SUM_ROUNDING if case.adds else 0)
+
+    each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+    each_spread = pytest.mark.parametrize("spread", SPREADS)
+
+    @each_case
+    @each_spread
+    @pytest.mark.parametrize("way", WAYS)
+    def test_E4_the_output_is_spread_as_the_input(
+        case: Case, spread: str, way: str, facts: Facts
+    ):
+        found = facts["layers"][f"{case.name}-{spread}-{way}"]
+        assert found["parts"] == [found["part"]] * 8
+        assert found["alike"]
+        assert found["error"] <= tolerance(case)
+
+    @each_case
+    @each_spread
+    def test_E4_devices_exchange_nothing(case: Case, spread: str, facts: Facts):
+        found = facts["layers"][f"{case.name}-{spread}-jit"]
+        # Where tables do not divide evenly, neighbours exchange what is left over.
+        uneven = case.name == UNEVEN and spread != "batch"
+        assert found["exchanges"] == ["collective-permute"] * uneven
+        # Not even the encoding of one device's part of one element of the batch.
+        assert found["temporary"] < 4 * found["part_of_one_element"]
+
+    @each_spread
+    @pytest.mark.parametrize("way", WAYS)
+    def test_E4_a_gathered_copy_would_be_seen(spread: str, way: str, facts: Facts):
+        found = facts["gathered"][f"{spread}-{way}"]
+        assert found["parts"] != [found["part"]] * 8
+        assert not found["alike"]
+        if way == "eager":
+            assert found["largest_kept"] > found["part_of_one_element"]
+        else:
+            assert found["exchanges"] == ["all-gather"]
+
+
+if BACKEND == "tensorflow":
+    from spread_tensorflow import WAYS
+
+    @pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
+    @pytest.mark.parametrize("way", WAYS)
+    def test_E4_each_replica_has_its_own(case: Case, way: str, facts: Facts):
+        found = facts["layers"][f"{case.name}-{way}"]
+        assert found["devices"] == ["0", "1"]
+        assert found["error"] <= (SUM_ROUNDING if case.adds else ROUNDING["float32"])
