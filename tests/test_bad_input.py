@@ -1,0 +1,509 @@
+"""Inputs that are empty, that are no numbers, too large, or meant to do harm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from cases import (
+    COUNTING,
+    LAYERS,
+    SUM_ROUNDING,
+    Case,
+    dtype_of,
+    each_layer,
+    to_numpy,
+    to_tensor,
+)
+from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+
+import keras_posenc as kp
+
+# One of each kind in graphs, which are compiled for every shape.
+KINDS = {case.name: case for case in LAYERS}
+each_kind = pytest.mark.parametrize("name", ["P1", "Pm2", "S(P2)", "Sinusoid"])
+each_open_kind = pytest.mark.parametrize("name", ["P1", "S(Pm2)"])
+each_graph = pytest.mark.parametrize("mode", KNOWN[1:])
+
+
+# What is no number.
+
+
+def with_no_numbers(case: Case) -> np.ndarray:
+    """The input of the case, with a NaN and both infinities among its numbers."""
+    x = case.inputs()
+    x.flat[[1, x.size // 2, x.size - 1]] = [np.nan, np.inf, -np.inf]
+    return x
+
+
+def assert_passed_through(outputs: Any, case: Case, inputs: np.ndarray) -> None:
+    """What is no number stays in its place, and nowhere else."""
+    # Graphs compute what the host computes for eager calls.
+    np.testing.assert_allclose(
+        to_numpy(outputs), case.expected(inputs), rtol=0, atol=COUNTING + SUM_ROUNDING
+    )
+
+
+# `Case.expected` adds nothing of the input to an encoding: that is finite throughout.
+@each_layer
+def test_no_numbers_stay_in_their_places(case: Case):
+    layer, x = case.make(), with_no_numbers(case)
+    assert np.isfinite(case.expected(x)).all() != case.adds
+    assert_passed_through(layer(to_tensor(x)), case, x)
+    assert_passed_through(layer(to_tensor(case.inputs())), case, case.inputs())
+
+
+@each_kind
+@each_graph
+def test_no_numbers_stay_in_their_places_in_a_graph(mode: str, name: str):
+    case = KINDS[name]
+    graph, x = with_known_sizes(case.make(), mode), with_no_numbers(case)
+    assert_passed_through(graph(to_tensor(x)), case, x)
+    assert_passed_through(graph(to_tensor(case.inputs())), case, case.inputs())
+
+
+def open_signature(case: Case) -> tuple[int | None, ...]:
+    """The shape of the case with everything unknown but the channels."""
+    signature: list[int | None] = [None] * len(case.shape)
+    signature[case.channel_dim] = case.shape[case.channel_dim]
+    return tuple(signature)
+
+
+@each_open_kind
+@pytest.mark.parametrize("mode", UNKNOWN)
+def test_no_numbers_stay_in_their_places_where_no_size_is_known(mode: str, name: str):
+    case = KINDS[name]
+    graph = with_unknown_sizes(case.make(), mode, open_signature(case))
+    x = with_no_numbers(case)
+    assert_passed_through(graph(to_tensor(x)), case, x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["P1", "Pm2", "Prank2"])
+def test_an_encoding_is_finite_whatever_its_dtype_makes_of_the_input(
+    name: str, dtype: str
+):
+    case = KINDS[name]
+    huge = np.full(case.shape, 1e38, "float32")  # infinite in float16
+    outputs = to_numpy(case.make(dtype=dtype)(to_tensor(huge)))
+    assert np.abs(outputs).max() <= 1
+
+
+# Nothing at all.
+
+
+def without_batch(case: Case) -> tuple[int, ...]:
+    return (0, *case.shape[1:])
+
+
+def without_positions(case: Case) -> tuple[int, ...]:
+    """The shape of the case with its last axis empty."""
+    shape = list(case.shape)
+    shape[-1 if case.channel_dim == 1 else -2] = 0
+    return tuple(shape)
+
+
+def without_anything(case: Case) -> tuple[int, ...]:
+    shape = [0] * len(case.shape)
+    shape[case.channel_dim] = case.shape[case.channel_dim]
+    return tuple(shape)
+
+
+each_empty = pytest.mark.parametrize(
+    "empty", [without_batch, without_positions, without_anything]
+)
+
+
+def assert_empty(outputs: Any, shape: tuple[int | None, ...]) -> None:
+    assert tuple(outputs.shape) == shape
+    # That of the layer, which is not that of the input.
+    assert dtype_of(outputs) == "bfloat16"
+
+
+def empty_input(shape: tuple[int, ...]) -> Any:
+    return to_tensor(np.zeros(shape, "float32"))
+
+
+@each_layer
+@each_empty
+def test_nothing_in_nothing_out(empty: Callable[[Case], tuple[int, ...]], case: Case):
+    layer, shape = case.make(dtype="bfloat16"), empty(case)
+    assert_empty(layer(empty_input(shape)), shape)
+    # What an empty call keeps is of no consequence to another.
+    full = to_numpy(layer(to_tensor(case.inputs())))
+    np.testing.assert_array_equal(
+        full, to_numpy(case.make(dtype="bfloat16")(to_tensor(case.inputs())))
+    )
+
+
+@each_kind
+@each_empty
+@each_graph
+def test_nothing_in_nothing_out_of_a_graph(
+    mode: str, empty: Callable[[Case], tuple[int, ...]], name: str
+):
+    case = KINDS[name]
+    graph, shape = with_known_sizes(case.make(dtype="bfloat16"), mode), empty(case)
+    assert_empty(graph(empty_input(shape)), shape)
+
+
+if BACKEND != "jax":  # whose symbols stand for sizes from 1 on
+
+    @each_open_kind
+    @pytest.mark.parametrize("empty", [without_batch, without_positions])
+    @pytest.mark.parametrize("mode", UNKNOWN)
+    def test_nothing_in_nothing_out_where_no_size_is_known(
+        mode: str, empty: Callable[[Case], tuple[int, ...]], name: str
+    ):
+        case = KINDS[name]
+        layer, shape = case.make(dtype="bfloat16"), empty(case)
+        graph = with_unknown_sizes(layer, mode, open_signature(case))
+        # torch would make a graph for the empty input alone, were it the first.
+        graph(to_tensor(case.inputs()))
+        assert_empty(graph(empty_input(shape)), shape)
+
+
+@each_layer
+def test_nothing_in_nothing_out_of_a_model(case: Case):
+    _, *sizes = without_positions(case)
+    inputs = keras.Input(sizes)
+    outputs = case.make(dtype="bfloat16")(inputs)
+    assert_empty(outputs, (None, *sizes))
+    model = keras.Model(inputs, outputs)
+    assert_empty(model(empty_input((2, *sizes))), (2, *sizes))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0, 2)], ids=str)
+@pytest.mark.parametrize("rank", [1, 2])
+def test_no_positions(rank: int, shape: tuple[int, ...]):
+    coordinates = () if rank == 1 else (rank,)
+    positions = np.zeros((*shape, *coordinates), "int32")
+    outputs = kp.encode(to_tensor(positions), 8, rank=rank, dtype="bfloat16")
+    assert_empty(outputs, (*shape, 8))
+
+
+NO_CHANNELS = {
+    "P1": (lambda: kp.PositionalEncoding1D(8), (2, 3, 0)),
+    "P2": (lambda: kp.PositionalEncoding2D(8), (2, 3, 4, 0)),
+    "Pm2": (lambda: kp.PositionalEncodingPermute2D(8), (2, 0, 3, 4)),
+    "S(P1)": (lambda: kp.Summer(kp.PositionalEncoding1D(8)), (2, 3, 0)),
+}
+
+
+@pytest.mark.parametrize("name", NO_CHANNELS)
+def test_inputs_without_channels(name: str):
+    make, shape = NO_CHANNELS[name]
+    assert tuple(make()(empty_input(shape)).shape) == shape
+
+
+def test_inputs_without_channels_warn_where_theirs_count():
+    layer = kp.PositionalEncoding1D()
+    with pytest.warns(UserWarning, match=r"no channel for axis 0 of its 1: .*=0$"):
+        outputs = layer(empty_input((2, 3, 0)))
+    assert tuple(outputs.shape) == (2, 3, 0)
+
+
+# Too much. In a process of its own, whose memory is limited.
+
+if sys.platform == "linux":  # the only one that keeps a process to its limit
+    import absurd
+
+    @pytest.fixture(scope="module")
+    def outcomes() -> dict[str, dict[str, Any]]:
+        """What comes of each of those calls, one after another in one process."""
+        output = subprocess.run(
+            [sys.executable, absurd.__file__, *absurd.TOO_MUCH],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        return json.loads(output.stdout.splitlines()[-1])
+
+    @pytest.mark.parametrize("name", absurd.TOO_MUCH)
+    def test_too_much_is_refused_at_once(name: str, outcomes: dict[str, Any]):
+        outcome = outcomes[name]
+        assert {"MemoryError", "ValueError"} & set(outcome["error"]), outcome
+        # Less than 0.2 s of work was measured; to fill that memory takes a minute.
+        assert outcome["seconds"] < 5
+        assert outcome["kept"] == 0
+
+
+@pytest.mark.parametrize("channels", [2**31, 2**40])
+def test_channels_that_nobody_has_of_inputs_that_have_few(channels: int):
+    """None but those of the input are made, of the frequencies that they all have."""
+    outputs = to_numpy(kp.PositionalEncoding1D(channels)(empty_input((1, 5, 8))))
+    # Neighbouring wavelengths differ by a factor of 1 + 1e-8 at most.
+    x = np.arange(5)[:, None]
+    expected = np.tile(np.concatenate([np.sin(x), np.cos(x)], axis=1), 4)
+    # Four of them at position 4, and the rounding to float32.
+    np.testing.assert_allclose(outputs[0], expected, rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize("shape", [(2**40, 8), (2**33, 2**33, 8)], ids=str)
+def test_a_model_for_sizes_that_nobody_has(shape: tuple[int, ...]):
+    """Which costs nothing as long as nobody runs it."""
+    summer = kp.Summer(kp.PositionalEncoding(len(shape) - 1, 8))
+    assert summer(keras.Input(shape)).shape == (None, *shape)
+
+
+# Files that are not what was saved.
+
+Record = dict[str, Any]
+
+
+def saved(layer: keras.Layer, path: Path, change: Callable[[Record], None]) -> Path:
+    """A model with this layer in a file, in which the record of the layer differs."""
+    inputs = keras.Input((None, 8))
+    keras.Model(inputs, layer(inputs)).save(path / "saved.keras")
+    with zipfile.ZipFile(path / "saved.keras") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(members["config.json"])
+    change(config["config"]["layers"][1])
+    members["config.json"] = json.dumps(config).encode()
+    with zipfile.ZipFile(path / "changed.keras", "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path / "changed.keras"
+
+
+MADE: dict[str, Callable[[], keras.Layer]] = {
+    "P1": lambda: kp.PositionalEncoding1D(8),
+    "P": lambda: kp.PositionalEncoding(1, 8),
+    "Sinusoid": lambda: kp.SinusoidEncoding(8),
+    "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(8)),
+}
+
+
+def with_option(name: str, value: Any) -> Callable[[Record], None]:
+    return lambda record: record["config"].update({name: value})
+
+
+def without_option(name: str) -> Callable[[Record], None]:
+    return lambda record: record["config"].pop(name)
+
+
+def with_penc(penc: Any) -> Callable[[Record], None]:
+    return lambda record: record["config"].update(penc=penc)
+
+
+def in_penc(change: Callable[[Record], None]) -> Callable[[Record], None]:
+    return lambda record: change(record["config"]["penc"])
+
+
+def not_a_layer(value: Any) -> Any:
+    return keras.saving.serialize_keras_object(value)
+
+
+LAYER_ONLY = r"`penc` must be a Keras layer that returns .* Received: penc="
+WRONG: dict[str, tuple[str, Callable[[Record], None], str]] = {
+    "unknown-option": (
+        "P1",
+        with_option("scale", 2),
+        r"Unrecognized keyword arguments .*'scale': 2",
+    ),
+    "unknown-option-of-a-summer": (
+        "S(P1)",
+        with_option("scale", 2),
+        r"Unrecognized keyword arguments .*'scale': 2",
+    ),
+    "unknown-option-of-an-inner-layer": (
+        "S(P1)",
+        in_penc(with_option("scale", 2)),
+        r"Unrecognized keyword arguments .*'scale': 2",
+    ),
+    "text-for-a-number": (
+        "P1",
+        with_option("channels", "8"),
+        r"`channels` must be a positive integer or None\. Received: channels='8'",
+    ),
+    "real-for-an-integer": (
+        "Sinusoid",
+        with_option("hidden_dim", 8.5),
+        r"`hidden_dim` must be a positive integer\. Received: hidden_dim=8\.5",
+    ),
+    "record-for-a-number": (
+        "P1",
+        with_option("max_wavelength", {"value": 10.0}),
+        r"`max_wavelength` must be a positive finite number",
+    ),
+    "record-for-a-number-of-an-inner-layer": (
+        "S(P1)",
+        in_penc(with_option("channels", [8])),
+        r"`channels` must be a positive integer or None\. Received: channels=\[8\]",
+    ),
+    "negative": (
+        "P1",
+        with_option("channels", -8),
+        r"`channels` must be a positive integer or None\. Received: channels=-8",
+    ),
+    "unknown-word": (
+        "P1",
+        with_option("data_format", "channels_middle"),
+        r"`data_format` must be one of 'channels_last', 'channels_first'\.",
+    ),
+    "integer-dtype": (
+        "P1",
+        with_option("dtype", "int8"),
+        r"`dtype` must be a floating-point dtype",
+    ),
+    "no-rank": ("P", without_option("rank"), r"missing .* argument: 'rank'"),
+    "no-hidden_dim": (
+        "Sinusoid",
+        without_option("hidden_dim"),
+        r"missing .* argument: 'hidden_dim'",
+    ),
+    "penc-of-nothing": ("S(P1)", with_penc(None), LAYER_ONLY),
+    "penc-of-text": ("S(P1)", with_penc("PositionalEncoding1D"), LAYER_ONLY),
+    "penc-of-an-array": (
+        "S(P1)",
+        with_penc(not_a_layer(np.zeros(3))),
+        LAYER_ONLY,
+    ),
+    "penc-of-an-optimizer": (
+        "S(P1)",
+        with_penc(not_a_layer(keras.optimizers.SGD())),
+        LAYER_ONLY,
+    ),
+    "penc-of-a-policy": (
+        "S(P1)",
+        with_penc(not_a_layer(keras.DTypePolicy("float32"))),
+        LAYER_ONLY,
+    ),
+    "penc-of-an-unknown-class": (
+        "S(P1)",
+        in_penc(
+            lambda record: record.update(
+                class_name="X", registered_name="keras_posenc>X"
+            )
+        ),
+        r"Could not locate class 'X'",
+    ),
+    "penc-of-our-own-that-is-no-layer": (
+        "S(P1)",
+        with_penc(
+            {
+                "module": "keras_posenc._waves",
+                "class_name": "WaveOptions",
+                "config": {"rank": 1},
+                "registered_name": None,
+            }
+        ),
+        r"Could not locate class 'WaveOptions'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_file_that_was_changed_is_refused(name: str, tmp_path: Path):
+    made, change, message = WRONG[name]
+    path = saved(MADE[made](), tmp_path, change)
+    with pytest.raises((TypeError, ValueError), match=f"(?s){message}"):
+        keras.models.load_model(path)
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_file_that_was_not_changed_is_loaded(made: str, tmp_path: Path):
+    """Shows that it is the changes that are refused."""
+    path = saved(MADE[made](), tmp_path, lambda record: None)
+    assert isinstance(keras.models.load_model(path).layers[1], type(MADE[made]()))
+
+
+def of_module(class_name: str, config: Any) -> Callable[[Record], None]:
+    """A class, or a function, of a module that leaves its mark when it is imported."""
+    return lambda record: record.update(
+        module="leaves_its_mark",
+        class_name=class_name,
+        config=config,
+        registered_name=None if class_name != "function" else "run",
+    )
+
+
+CODE = {
+    "layer-of-a-module": ("P1", of_module("Runs", {})),
+    "penc-of-a-module": ("S(P1)", in_penc(of_module("Runs", {}))),
+    "penc-of-a-function": ("S(P1)", in_penc(of_module("function", "run"))),
+    "dtype-of-a-module": (
+        "P1",
+        lambda record: of_module("Runs", {})(record["config"]["dtype"]),
+    ),
+    "option-of-a-module": (
+        "P1",
+        with_option(
+            "max_wavelength",
+            {"module": "leaves_its_mark", "class_name": "Runs", "config": {}},
+        ),
+    ),
+}
+
+
+@pytest.fixture
+def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A file that is there once the code of a module on the path has run."""
+    path = tmp_path / "mark.txt"
+    code = f"open({str(path)!r}, 'w').close()\nclass Runs: pass\ndef run(x): return x\n"
+    (tmp_path / "leaves_its_mark.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield path
+    sys.modules.pop("leaves_its_mark", None)
+
+
+@pytest.mark.parametrize("safe_mode", [True, False], ids=["safe", "unsafe"])
+@pytest.mark.parametrize("name", CODE)
+def test_loading_imports_no_module_that_a_file_names(
+    name: str, safe_mode: bool, tmp_path: Path, mark: Path
+):
+    made, change = CODE[name]
+    path = saved(MADE[made](), tmp_path, change)
+    # Keras answers a dtype of no policy with an AttributeError, for its own layers too.
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        keras.models.load_model(path, safe_mode=safe_mode)
+    assert not mark.exists()
+
+
+def test_the_module_would_leave_its_mark(mark: Path):
+    __import__("leaves_its_mark")
+    assert mark.exists()
+
+
+def lambda_that_leaves(mark: str) -> keras.Layer:
+    """A layer whose code comes out of the file."""
+    code = f"lambda x: (open({mark!r}, 'w').close(), x)[1]"
+    return keras.layers.Lambda(eval(code))
+
+
+UNSAFE = r"`Lambda` layer .* passing `safe_mode=False`"
+
+
+def test_safe_mode_refuses_a_lambda_as_penc(tmp_path: Path):
+    mark = tmp_path / "mark.txt"
+    path = saved(
+        kp.Summer(lambda_that_leaves(str(mark))), tmp_path, lambda record: None
+    )
+    mark.unlink()
+    with pytest.raises(ValueError, match=UNSAFE):
+        keras.models.load_model(path)
+    with pytest.raises(ValueError, match=UNSAFE):
+        kp.Summer.from_config(kp.Summer(lambda_that_leaves(str(mark))).get_config())
+    assert not mark.exists()
+
+
+def test_a_lambda_as_penc_is_run_by_whoever_trusts_the_file(tmp_path: Path):
+    """Shows that safe mode is what kept the code above from running."""
+    mark = tmp_path / "mark.txt"
+    path = saved(
+        kp.Summer(lambda_that_leaves(str(mark))), tmp_path, lambda record: None
+    )
+    mark.unlink()
+    loaded = keras.models.load_model(path, safe_mode=False)
+    assert mark.exists()
+    x = np.ones((1, 3, 8), "float32")
+    np.testing.assert_array_equal(to_numpy(loaded(x)), 2 * x)
