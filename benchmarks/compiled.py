@@ -6,9 +6,12 @@ Each layer is compiled on its own, for the shape that it is called on (on torch 
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import candidates as c
 import report
-from measure import BACKEND, measure
+from measure import BACKEND, measure_anew
 
 # As a multiple of the stored table: for one axis, and for more.
 LIMITS_1D = {"jax": 0.95, "tensorflow": 0.95, "torch": 1.0}
@@ -22,14 +25,22 @@ def main() -> None:
     found = report.Report("compiled", __doc__)
     one_axis, more_axes = {}, {}
     for shape in shapes:
-        x = c.random_tensor(shape)
-        calls = c.compiled(c.yardsticks_and_summer(shape), x)
-        times = measure(calls, [x], rounds=rounds, seconds=2, title=str(shape))
+        times = measure_anew(
+            functools.partial(compiled, shape),
+            rounds=rounds,
+            seconds=2,
+            title=str(shape),
+        )
         (one_axis if len(shape) == 3 else more_axes)[str(shape)] = times
     found.times("Median time of a call", one_axis | more_axes)
     found.ratios("Compiled, 1D", one_axis, {c.STORED: LIMITS_1D[BACKEND]})
     found.ratios("Compiled, 2D and 3D", more_axes, {c.STORED: LIMITS_ND[BACKEND]})
     found.write(args.output)
+
+
+def compiled(shape: tuple[int, ...]) -> tuple[dict[str, c.Call], Any]:
+    x = c.random_tensor(shape)
+    return c.compiled(c.yardsticks_and_summer(shape), x), x
 
 
 if __name__ == "__main__":

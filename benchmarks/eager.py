@@ -6,10 +6,13 @@ seen. Times are medians in milliseconds, ratios are medians of ratios.
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import candidates as c
 import numpy as np
 import report
-from measure import BACKEND, Times, measure
+from measure import BACKEND, Times, measure_anew
 
 LIMITS = {
     "jax": {c.STORED: 1.15, c.KERAS_HUB: 0.2},
@@ -31,10 +34,8 @@ def main() -> None:
     found = report.Report("eager", __doc__)
     results = {}
     for shape in shapes:
-        calls = c.yardsticks_and_summer(shape) | c.peers(shape)
-        inputs = [c.random_tensor(shape)]
-        results[str(shape)] = measure(
-            calls, inputs, rounds=rounds, seconds=3, title=str(shape)
+        results[str(shape)] = measure_anew(
+            functools.partial(eager, shape), rounds=rounds, seconds=3, title=str(shape)
         )
     found.times("Median time of a call", results)
     found.ratios("Eager", results, LIMITS[BACKEND])
@@ -47,6 +48,11 @@ def main() -> None:
         )
         found.note(WHY_A_TORCH_MODULE_IS_FASTER)
     found.write(args.output)
+
+
+def eager(shape: tuple[int, ...]) -> tuple[dict[str, c.Call], Any]:
+    calls = c.yardsticks_and_summer(shape) | c.peers(shape)
+    return calls, c.random_tensor(shape)
 
 
 def ratio_to_slower(times: Times) -> float:

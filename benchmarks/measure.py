@@ -17,6 +17,8 @@ from rich.progress import Progress
 BACKEND = keras.backend.backend()
 # A median of fewer says little, however slow the slowest candidate is.
 MIN_ROUNDS = 5
+# How often arrays that a target depends on are made anew.
+PLACEMENTS = 5
 
 
 class Times:
@@ -41,6 +43,34 @@ class Times:
         """
         dividend, divisor = (self.seconds.get(of, np.nan) for of in (name, base))
         return float(np.median(dividend / divisor))
+
+
+def measure_anew(
+    make: Callable[[], tuple[dict[str, Callable[[Any], Any]], Any]],
+    *,
+    rounds: int,
+    seconds: float,
+    title: str,
+    placements: int = PLACEMENTS,
+) -> Times:
+    """Measures the candidates and the input that `make` returns, made several times.
+
+    Where arrays happen to lie in memory moves a ratio by a tenth, for as long as they
+    live: more than what is to be measured. So they are made anew, and the earlier ones
+    kept meanwhile, since new ones would take their place.
+    """
+    kept, parts = [], []
+    for _ in range(placements):
+        calls, x = make()
+        kept.append((calls, x))
+        share = {"rounds": -(-rounds // placements), "seconds": seconds / placements}
+        parts.append(measure(calls, [x], title=title, **share))
+    # The candidates of one round stay side by side, so that ratios are of one round.
+    joined = {
+        name: np.concatenate([part.seconds[name] for part in parts])
+        for name in parts[0]
+    }
+    return Times(joined, calls=1)
 
 
 def measure(

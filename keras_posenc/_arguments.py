@@ -36,6 +36,22 @@ def optional_positive_integer(name: str, value: Any) -> int | None:
     return None if value is None else positive_integer(name, value, hint=" or None")
 
 
+# What NumPy, which makes the tables, has, and the kernels of torch.
+_MAX_DIMENSIONS = 64
+
+
+def grid_rank(name: str, value: Any) -> int:
+    """A number of axes that fits into an array, beside batch and channels."""
+    rank = positive_integer(name, value)
+    if rank > _MAX_DIMENSIONS - 2:
+        raise ValueError(
+            f"`{name}` must be at most {_MAX_DIMENSIONS - 2}: arrays have up to "
+            f"{_MAX_DIMENSIONS} dimensions, two of them for batch and channels. "
+            f"Received: {name}={rank}"
+        )
+    return rank
+
+
 def grid_shape(name: str, value: Any) -> tuple[int, ...]:
     """A size, or a non-empty sequence of sizes, as a tuple of plain `int`s."""
     message = (

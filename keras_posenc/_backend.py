@@ -132,10 +132,21 @@ def is_eager(x: Any) -> bool:
     return False
 
 
+def is_torch_compiled(x: Any) -> bool:
+    """Whether torch.compile traces what becomes of the tensor `x`."""
+    if BACKEND != "torch":
+        return False
+    import torch
+
+    return torch.compiler.is_compiling() and isinstance(x, torch.Tensor)
+
+
 def has_mask(x: Any) -> bool:
-    """Whether Keras has hung a mask on an eager `x`."""
-    # An attribute that is not there takes TensorFlow 3 us, through `getattr`.
-    return x.__dict__.get("_keras_mask") is not None
+    """Whether Keras has hung a mask on the tensor `x`."""
+    if BACKEND == "tensorflow":
+        # It takes 3 us to tell `getattr` that there is none.
+        return x.__dict__.get("_keras_mask") is not None
+    return getattr(x, "_keras_mask", None) is not None
 
 
 def device_of(x: Any) -> Any:

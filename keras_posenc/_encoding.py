@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Unpack
 import keras
 
 from keras_posenc import _backend
-from keras_posenc._arguments import one_of
+from keras_posenc._arguments import grid_rank, one_of
 from keras_posenc._evaluate import encode_grid, kept_encoding
 from keras_posenc._layer import (
     EncodingLayer,
@@ -99,7 +99,7 @@ class PositionalEncoding(EncodingLayer):
         self.data_format = one_of(
             "data_format", data_format, ("channels_last", "channels_first")
         )
-        self._options = WaveOptions(rank, channels, **options)
+        self._options = WaveOptions(grid_rank("rank", rank), channels, **options)
         last = self._options.rank + 1
         self.channel_dim = 1 if self.data_format == "channels_first" else last
         # One record is what the layer works with; users read it as attributes.
@@ -115,18 +115,17 @@ class PositionalEncoding(EncodingLayer):
             self._warn_of_silent_axes(self._input_channels(input_shape))
 
     def call(self, inputs: Any) -> Any:
-        self.check_inputs(inputs)
-        if self.lacks_channels(inputs.shape):
-            self._warn_of_missing_channels(inputs.shape)
-        encoding = self.new_encoding(inputs, self.available_dtype)
+        dtype = self.available_dtype
+        encoding = self.kept_encoding(inputs, dtype)
+        if encoding is None:
+            self.check_inputs(inputs)
+            if self.lacks_channels(inputs.shape):
+                self._warn_of_missing_channels(inputs.shape)
+            encoding = self.new_encoding(inputs, dtype)
         return _backend.over_batch(encoding, inputs)
 
-    def kept_outputs(self, inputs: Any) -> Any | None:
-        encoding = self.kept_encoding(inputs, self.available_dtype)
-        return None if encoding is None else _backend.over_batch(encoding, inputs)
-
     def kept_encoding(self, inputs: Any, dtype: str) -> Any | None:
-        """What `new_encoding` has made for eager `inputs` before, of all channels."""
+        """What `new_encoding` has made before. None unless `inputs` fit, and eager."""
         dtypes = (self.available_dtype, dtype)
         return kept_encoding(inputs, self._options, self.channel_dim, dtypes)
 

@@ -39,6 +39,8 @@ def kept_encoding(
     x: Any, options: WaveOptions, channel_dim: int, dtypes: tuple[str, ...]
 ) -> Any | None:
     """What `encode_grid` has made for an eager `x` before, with all its channels."""
+    if not _backend.is_eager(x):
+        return None
     return _kept.get(options, _key(x, channel_dim, dtypes, x.shape[channel_dim]))
 
 
@@ -116,7 +118,9 @@ def _table_sizes(size: int, channels: int) -> tuple[int, ...]:
     """
     if size * channels <= _ONE_TABLE:
         return (size,)
-    step = 1 << (size.bit_length() // 2)  # near the square root
+    # Beyond the square root, where the tables are shortest: with 96 positions instead
+    # of 64, an input of 1 x 4096 x 1024 takes 5% less on JAX, and with 256 5% more.
+    step = -(-math.isqrt(2 * size) // 32) * 32
     count = -(-size // step)
     return (count, count, step, step)
 
@@ -246,7 +250,9 @@ def _host_rows(
     rows = np.concatenate(tables).astype(dtype)
     if channels_first:
         return _backend.aligned(np.ascontiguousarray(rows.T))
-    return _backend.aligned(np.pad(rows, ((0, 0), (0, _backend.ROW_PADDING))))
+    if len(tables) > 1:
+        rows = np.pad(rows, ((0, 0), (0, _backend.ROW_PADDING)))
+    return _backend.aligned(rows)
 
 
 def _laid_out(rows: Any, first: int, count: int, channels: int, layout: Layout) -> Any:

@@ -6,7 +6,6 @@ from typing import Any, Unpack
 
 import keras
 
-from keras_posenc import _backend
 from keras_posenc._arguments import positive_integer
 from keras_posenc._evaluate import encode_grid, kept_encoding
 from keras_posenc._layer import (
@@ -85,15 +84,10 @@ class SinusoidEncoding(EncodingLayer):
         self.check_inputs(inputs)
         dtype = self.available_dtype
         grid = (inputs, self._options, 2, (dtype,))
-        return self.as_float(inputs, dtype) + encode_grid(*grid, self.hidden_dim)
-
-    def kept_outputs(self, inputs: Any) -> Any | None:
-        dtype = self.available_dtype
-        if not _backend.has_dtype(inputs, dtype):
-            return None
-        self.check_shape(tuple(inputs.shape))  # Another layer may have a longer table.
-        encoding = kept_encoding(inputs, self._options, 2, (dtype,))
-        return None if encoding is None else inputs + encoding
+        encoding = kept_encoding(*grid)
+        if encoding is None:
+            encoding = encode_grid(*grid, self.hidden_dim)
+        return self.as_float(inputs, dtype) + encoding
 
     def check_shape(self, shape: Shape) -> None:
         if not has_dims(shape, 3, 2):

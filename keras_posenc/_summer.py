@@ -8,7 +8,6 @@ from typing import Any, Unpack
 import keras
 from keras import ops
 
-from keras_posenc import _backend
 from keras_posenc._encoding import PositionalEncoding
 from keras_posenc._layer import EncodingLayer, LayerArguments, Shape
 
@@ -82,24 +81,21 @@ class Summer(EncodingLayer):
         _require_shape(self.penc(x), tuple(input_shape), self.penc)
 
     def call(self, inputs: Any) -> Any:
+        penc, dtype = self.penc, self.available_dtype
+        if _is_ours(penc):
+            encoding = penc.kept_encoding(inputs, dtype)
+            if encoding is None:
+                self.check_inputs(inputs)
+                encoding = penc.new_encoding(inputs, dtype)
+            return self.as_float(inputs, dtype) + encoding
         self.check_inputs(inputs)
-        dtype = self.available_dtype
         inputs = self.as_float(inputs, dtype)
-        if _is_ours(self.penc):
-            return inputs + self.penc.new_encoding(inputs, dtype)
         encoding = ops.cast(self._called_encoding(inputs), dtype)
         if None in (*inputs.shape, *encoding.shape):
             # Sizes that only TensorFlow's running graph knows: `+` would broadcast
             # what differs, `stack` refuses it.
             return ops.sum(ops.stack([inputs, encoding]), axis=0)
         return inputs + encoding
-
-    def kept_outputs(self, inputs: Any) -> Any | None:
-        dtype = self.available_dtype
-        if not (_is_ours(self.penc) and _backend.has_dtype(inputs, dtype)):
-            return None
-        encoding = self.penc.kept_encoding(inputs, dtype)
-        return None if encoding is None else inputs + encoding
 
     def check_shape(self, shape: Shape) -> None:
         """Raises where `penc` does not fit `shape`, or encodes another one."""
@@ -119,7 +115,7 @@ class Summer(EncodingLayer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Summer:
         # Some layers of Keras take their own config apart as they read it.
-        penc = keras.saving.deserialize_keras_object(copy.deepcopy(config["penc"]))
+        penc = keras.saving.deserialize_keras_object(copy.deepcopy(config.get("penc")))
         return super().from_config({**config, "penc": penc})
 
     def _called_encoding(self, inputs: Any) -> Any:

@@ -8,7 +8,12 @@ from typing import Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from keras_posenc._arguments import float_policy, grid_shape, positive_integer
+from keras_posenc._arguments import (
+    float_policy,
+    grid_rank,
+    grid_shape,
+    positive_integer,
+)
 from keras_posenc._evaluate import host_table
 from keras_posenc._waves import WaveArguments, WaveOptions, require_options
 
@@ -54,7 +59,8 @@ def sinusoidal_table(
     sizes = grid_shape("shape", shape)
     channels = positive_integer("channels", channels)
     require_options(options)
-    checked = WaveOptions(len(sizes), channels, **options)
+    rank = grid_rank("len(shape)", len(sizes))
+    checked = WaveOptions(rank, channels, **options)
     name = float_policy(dtype).compute_dtype
     (table,) = host_table(checked, channels, sizes, len(sizes) + 1, "float64")
     return table.astype(np.dtype(name))
