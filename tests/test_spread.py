@@ -74,10 +74,10 @@ def test_E4_the_loss_depends_on_the_encoding():
 
 if BACKEND == "jax":
     from cases import COUNTING
-    from spread_jax import CASES, SPREADS, UNEVEN, WAYS
+    from spread_jax import CASES, LONG, SPREADS, WAYS
 
     def tolerance(case: Case) -> float:
-        if case.shape[1] <= 16:
+        if case not in LONG:
             return SUM_ROUNDING if case.adds else ROUNDING["float32"]
         # Four tables, multiplied in float32. A sum, of one in a million numbers with
         # a deviation of 3, reaches 16, where the last place is twice as large.
@@ -86,9 +86,15 @@ if BACKEND == "jax":
     each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
     each_spread = pytest.mark.parametrize("spread", SPREADS)
 
-    @each_case
+    CALLS = [
+        pytest.param(case, way, id=f"{case.name}-{way}")
+        for case in CASES
+        for way in WAYS
+        if case.adds or way == "eager"
+    ]
+
+    @pytest.mark.parametrize(("case", "way"), CALLS)
     @each_spread
-    @pytest.mark.parametrize("way", WAYS)
     def test_E4_the_output_is_spread_as_the_input(
         case: Case, spread: str, way: str, facts: Facts
     ):
@@ -101,9 +107,9 @@ if BACKEND == "jax":
     @each_spread
     def test_E4_devices_exchange_nothing(case: Case, spread: str, facts: Facts):
         found = facts["layers"][f"{case.name}-{spread}-jit"]
-        # Where tables do not divide evenly, neighbours exchange what is left over.
-        uneven = case.name == UNEVEN and spread != "batch"
-        assert found["exchanges"] == ["collective-permute"] * uneven
+        # Of four tables, neighbours exchange a few positions.
+        allowed = {"collective-permute"} if case in LONG else set()
+        assert set(found["exchanges"]) <= allowed
         # Not even the encoding of one device's part of one element of the batch.
         assert found["temporary"] < 4 * found["part_of_one_element"]
 
