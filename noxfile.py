@@ -188,7 +188,9 @@ def lock(session: nox.Session) -> None:
     # What no extra and no group names. hatchling asks for editables only as it builds.
     tools = ["build", "editables", "nox", "pre-commit", "uv"]
     peers = ["keras-hub", "positional-encodings", "tensorflow-cpu"]
-    others.write_text("\n".join([*build_requires, *tools, *peers]))
+    # Later ones are for Python below 3.11, a kind of bound that uv takes no notice of.
+    bounds = ["backports-strenum<1.3"]
+    others.write_text("\n".join([*build_requires, *tools, *peers, *bounds]))
     session.install("uv", env={"PIP_CONSTRAINT": CONSTRAINTS.as_uri()})
     session.run(
         "uv",
