@@ -33,6 +33,11 @@ TOO_MUCH: dict[str, Callable[[], Any]] = {
     "encode-channels": lambda: kp.encode([0, 1], MANY),
     "encode-channels-beyond-64-bits": lambda: kp.encode([0, 1], 2**70),
     "encode-channels-of-a-tensor": lambda: kp.encode(to_tensor(np.zeros(2)), MANY),
+    # Empty, and so it is there; what a layer would make for it is not.
+    "layer": lambda: kp.PositionalEncoding1D()(to_tensor(np.zeros((0, 3, MANY), "f4"))),
+    "summer": lambda: kp.Summer(kp.PositionalEncoding1D())(
+        to_tensor(np.zeros((0, 3, MANY), "f4"))
+    ),
     "encode-positions": lambda: kp.encode(np.broadcast_to(0, (2**34,)), 8),
 }
 

@@ -255,6 +255,30 @@ def test_a_model_for_sizes_that_nobody_has(shape: tuple[int, ...]):
     assert summer(keras.Input(shape)).shape == (None, *shape)
 
 
+@pytest.mark.parametrize("rank", [63, 1000, 10**9])
+def test_a_rank_that_no_array_has(rank: int):
+    """Refused before there is a warning for each of its axes without a channel."""
+    with pytest.raises(ValueError, match=rf"^`rank` must be .*62.*rank={rank}$"):
+        kp.PositionalEncoding(rank, 8)
+
+
+def test_the_highest_rank():
+    layer = kp.PositionalEncoding(62, 2 * 62)
+    assert tuple(layer(empty_input((1,) * 64)).shape) == (1,) * 64
+
+
+@pytest.mark.parametrize("rank", [63, 1000])
+def test_a_table_of_a_rank_that_no_array_has(rank: int):
+    with pytest.raises(ValueError, match=rf"^`len\(shape\)` must .*62.*={rank}$"):
+        kp.sinusoidal_table((1,) * rank, 8)
+
+
+def test_coordinates_on_more_axes_than_an_array_has():
+    outputs = kp.encode(np.zeros((2, 1000)), 2000, rank=1000)
+    # A sine and a cosine of 0 for each.
+    np.testing.assert_array_equal(to_numpy(outputs), np.tile([0, 1], (2, 1000)))
+
+
 # Files that are not what was saved.
 
 Record = dict[str, Any]
@@ -361,6 +385,7 @@ WRONG: dict[str, tuple[str, Callable[[Record], None], str]] = {
         without_option("hidden_dim"),
         r"missing .* argument: 'hidden_dim'",
     ),
+    "no-penc": ("S(P1)", without_option("penc"), LAYER_ONLY),
     "penc-of-nothing": ("S(P1)", with_penc(None), LAYER_ONLY),
     "penc-of-text": ("S(P1)", with_penc("PositionalEncoding1D"), LAYER_ONLY),
     "penc-of-an-array": (
