@@ -2,7 +2,8 @@
 
     python saved_models.py FOLDER
 
-saves each as `.keras`, `.h5` and JSON, beside its inputs and its outputs.
+saves each as `.keras`, `.h5` and JSON with a file of weights, beside its inputs and
+its outputs.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def save(folder: Path) -> None:
         model.save(folder / f"{name}.keras")
         model.save(folder / f"{name}.h5")
         (folder / f"{name}.json").write_text(model.to_json())
+        model.save_weights(folder / f"{name}.weights.h5")
         outputs = np.asarray(model.predict(inputs, verbose=0), "float32")
         np.savez(folder / f"{name}.npz", inputs=inputs, outputs=outputs)
 
@@ -65,10 +67,19 @@ from pathlib import Path
 import keras, numpy as np
 import keras_posenc
 
+def load(path):
+    if path.suffix != ".json":
+        return keras.models.load_model(path)
+    model = keras.models.model_from_json(path.read_text())
+    model.load_weights(path.with_suffix(".weights.h5"))
+    return model
+
 for folder in map(Path, sys.argv[1:]):
-    for path in sorted([*folder.glob("*.keras"), *folder.glob("*.h5")]):
+    files = [path.with_suffix(suffix) for path in sorted(folder.glob("*.npz"))
+        for suffix in (".keras", ".h5", ".json")]
+    for path in files:
         saved = np.load(path.with_suffix(".npz"))
-        model = keras.models.load_model(path)
+        model = load(path)
         outputs = np.asarray(model.predict(saved["inputs"], verbose=0), "float32")
         loaded = f"{path.name}-{keras.backend.backend()}.npy"
         np.save(folder / loaded, outputs)

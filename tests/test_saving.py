@@ -44,7 +44,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("extension", ["keras", "h5"])
+@pytest.mark.parametrize("extension", ["keras", "h5", "json"])
 @pytest.mark.parametrize("name", saved_models.SAVED)
 def test_S1_loads_in_a_fresh_process(saved: Path, name: str, extension: str):
     outputs = np.load(saved / f"{name}.npz")["outputs"]

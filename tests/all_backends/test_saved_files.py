@@ -33,7 +33,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("loader", BACKENDS)
 @pytest.mark.parametrize("saver", BACKENDS)
-@pytest.mark.parametrize("extension", ["keras", "h5"])
+@pytest.mark.parametrize("extension", ["keras", "h5", "json"])
 @pytest.mark.parametrize("name", saved_models.SAVED)
 def test_S2_saved_and_loaded(
     folders: dict[str, Path], name: str, extension: str, saver: str, loader: str
