@@ -87,7 +87,7 @@ def tests(session: nox.Session, backend: str) -> None:
 @nox.session
 def all_backends(session: nox.Session) -> None:
     """Load under each backend what another one saved; compare with the peer."""
-    prepare(session, f"-e.[{ALL_BACKENDS}]", "positional-encodings")
+    prepare(session, f"-e.[{ALL_BACKENDS}]", "openvino", "positional-encodings")
     session.run("pytest", "tests/all_backends", *session.posargs)
 
 

@@ -13,6 +13,7 @@ the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to thei
 """
 
 from keras_posenc import tf_encodings, torch_encodings
+from keras_posenc._coordinates import CoordinateEncoding
 from keras_posenc._encode import encode
 from keras_posenc._encoding import (
     PositionalEncoding,
@@ -23,6 +24,7 @@ from keras_posenc._encoding import (
     PositionalEncodingPermute2D,
     PositionalEncodingPermute3D,
 )
+from keras_posenc._positions import positions_from_mask
 from keras_posenc._sinusoid import SinusoidEncoding
 from keras_posenc._summer import Summer
 from keras_posenc._table import sinusoidal_table
@@ -39,6 +41,7 @@ from keras_posenc.tf_encodings import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "CoordinateEncoding",
     "PositionalEncoding",
     "PositionalEncoding1D",
     "PositionalEncoding2D",
@@ -57,6 +60,7 @@ __all__ = [
     "TFSummer",
     "__version__",
     "encode",
+    "positions_from_mask",
     "sinusoidal_table",
     "tf_encodings",
     "torch_encodings",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -21,6 +21,17 @@ def positive_integer(name: str, value: Any, *, hint: str = "") -> int:
     except TypeError:
         raise TypeError(message) from None
     if integer < 1:
+        raise ValueError(message)
+    return integer
+
+
+def non_negative_integer(name: str, value: Any) -> int:
+    message = f"`{name}` must be an integer, not negative. Received: {name}={value!r}"
+    try:
+        integer = _index(value)
+    except TypeError:
+        raise TypeError(message) from None
+    if integer < 0:
         raise ValueError(message)
     return integer
 
@@ -69,25 +80,145 @@ def grid_shape(name: str, value: Any) -> tuple[int, ...]:
     return sizes
 
 
+def grid_of_tokens(name: str, value: Any, rank: int) -> tuple[int, ...] | None:
+    """A positive size for each axis, or None."""
+    if value is None:
+        return None
+    return _integers(
+        value,
+        f"`{name}` must hold a positive size for each of the {rank} axes, or be None. "
+        f"Received: {name}={value!r}",
+        lambda sizes: len(sizes) == rank and min(sizes) > 0,
+    )
+
+
 def positive_per_axis(name: str, value: Any, rank: int) -> float | tuple[float, ...]:
     """A positive number, or a sequence with one positive number per axis."""
+    return _per_axis(name, value, rank, "positive finite", lambda number: number > 0)
+
+
+def finite_per_axis(name: str, value: Any, rank: int) -> float | tuple[float, ...]:
+    """A finite number, or a sequence with one per axis."""
+    return _per_axis(name, value, rank, "finite", lambda number: True)
+
+
+def _per_axis(
+    name: str, value: Any, rank: int, kind: str, valid: Callable[[float], bool]
+) -> float | tuple[float, ...]:
+    message = (
+        f"`{name}` must be a {kind} number, or one per axis. Received: {name}={value!r}"
+    )
+    numbers = _sequence(value)
+    if numbers is None:
+        return _number(value, message, valid)
+    if len(numbers) != rank:
+        raise ValueError(
+            f"`{name}` must be a number or hold one number for each of the "
+            f"{rank} axes. Received: {name}={value!r} (of length {len(numbers)})"
+        )
+    return tuple(_number(number, message, valid) for number in numbers)
+
+
+def non_negative_number(name: str, value: Any) -> float:
+    message = (
+        f"`{name}` must be a finite number, not negative. Received: {name}={value!r}"
+    )
+    return _number(value, message, lambda number: number >= 0)
+
+
+def number_range(name: str, value: Any) -> tuple[float, float] | None:
+    """A pair of numbers, the lower one first, or None."""
+    if value is None:
+        return None
+    message = (
+        f"`{name}` must be a pair of finite numbers, the lower one first, or None. "
+        f"Received: {name}={value!r}"
+    )
+    numbers = _sequence(value)
+    if numbers is None:
+        raise TypeError(message)
+    if len(numbers) != 2:
+        raise ValueError(message)
+    low, high = (_number(number, message) for number in numbers)
+    if low >= high:
+        raise ValueError(message)
+    return low, high
+
+
+def frequency_lists(
+    name: str, value: Any, rank: int
+) -> tuple[float, ...] | tuple[tuple[float, ...], ...] | None:
+    """Finite numbers, or one list of them per axis, or None."""
+    if value is None:
+        return None
+    message = (
+        f"`{name}` must be a list of finite numbers, or one list for each of the "
+        f"{rank} axes, or None. Received: {name}={value!r}"
+    )
+    items = _sequence(value)
+    if items is None:
+        raise TypeError(message)
+    lists = [_sequence(item) for item in items]
+    if not any(item is not None for item in lists):
+        return tuple(_number(number, message) for number in items)
+    if len(lists) != rank or None in lists:
+        raise ValueError(message)
+    return tuple(tuple(_number(n, message) for n in item or ()) for item in lists)
+
+
+def permutation(name: str, value: Any, rank: int) -> tuple[int, ...] | None:
+    """Each axis once, or None."""
+    if value is None:
+        return None
+    return _integers(
+        value,
+        f"`{name}` must name each of the axes 0 to {rank - 1} once, or be None. "
+        f"Received: {name}={value!r}",
+        lambda axes: sorted(axes) == list(range(rank)),
+    )
+
+
+def split_per_axis(name: str, value: Any, rank: int) -> tuple[int, ...] | None:
+    """An even number of channels for each axis, or None."""
+    if value is None:
+        return None
+    return _integers(
+        value,
+        f"`{name}` must hold an even number of channels, not negative, for each of "
+        f"the {rank} axes, or be None. Received: {name}={value!r}",
+        lambda parts: (
+            len(parts) == rank and not any(part < 0 or part % 2 for part in parts)
+        ),
+    )
+
+
+def _integers(
+    value: Any, message: str, valid: Callable[[tuple[int, ...]], bool]
+) -> tuple[int, ...]:
+    numbers = _sequence(value)
+    if numbers is None:
+        raise TypeError(message)
+    try:
+        integers = tuple(_index(number) for number in numbers)
+    except TypeError:
+        raise TypeError(message) from None
+    if not valid(integers):
+        raise ValueError(message)
+    return integers
+
+
+def _sequence(value: Any) -> Sequence[Any] | None:
+    """A sequence of numbers, or None if `value` is no sequence."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        if len(value) != rank:
-            raise ValueError(
-                f"`{name}` must be a number or hold one number for each of the "
-                f"{rank} axes. Received: {name}={value!r} (of length {len(value)})"
-            )
-        return tuple(_positive_number(name, item, value) for item in value)
-    return _positive_number(name, value, value)
+        return value
+    return None
 
 
-def _positive_number(name: str, number: Any, received: Any) -> float:
-    message = (
-        f"`{name}` must be a positive finite number, or one per axis. "
-        f"Received: {name}={received!r}"
-    )
+def _number(
+    number: Any, message: str, valid: Callable[[float], bool] = lambda number: True
+) -> float:
     if isinstance(number, (bool, np.bool_, str, bytes)):
         raise TypeError(message)
     try:
@@ -96,9 +227,33 @@ def _positive_number(name: str, number: Any, received: Any) -> float:
         raise TypeError(message) from None
     except OverflowError:
         raise ValueError(message) from None
-    if not (math.isfinite(number) and number > 0):
+    if not (math.isfinite(number) and valid(number)):
         raise ValueError(message)
     return number
+
+
+def true_or_false(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"`{name}` must be True or False. Received: {name}={value!r}")
+    return bool(value)
+
+
+# The two orders of channels that have names.
+_LAYOUTS = {"interleaved": "axis freq phase", "concatenated": "axis phase freq"}
+
+
+def layout_words(name: str, value: Any) -> tuple[str, ...]:
+    """The order in which axis, freq and phase flatten into channels, slowest first."""
+    message = (
+        f"`{name}` must be 'interleaved', 'concatenated', or the words axis, freq and "
+        f"phase in any order. Received: {name}={value!r}"
+    )
+    if not isinstance(value, str):
+        raise TypeError(message)
+    words = tuple(_LAYOUTS.get(value, value).split())
+    if sorted(words) != ["axis", "freq", "phase"]:
+        raise ValueError(message)
+    return words
 
 
 def one_of(name: str, value: Any, valid: Sequence[str]) -> str:
@@ -128,16 +283,24 @@ def float_policy(dtype: Any, dtype_override: Any = None) -> keras.DTypePolicy:
 
 
 def _float_policy(name: str, value: Any) -> keras.DTypePolicy:
-    message = (
+    try:
+        policy = keras.dtype_policies.get(value)
+    except (ValueError, TypeError) as error:
+        raise ValueError(_dtype_message(name, value)) from error
+    require_float(name, value, policy.compute_dtype, policy.quantization_mode)
+    return policy
+
+
+def require_float(name: str, value: Any, dtype: str, quantization: Any) -> None:
+    """Raises where `value` means to compute in this `dtype`, which is no float."""
+    # A quantized policy is for layers that have weights to quantize.
+    if dtype not in _COMPUTE_DTYPES or quantization:
+        raise ValueError(_dtype_message(name, value))
+
+
+def _dtype_message(name: str, value: Any) -> str:
+    return (
         f"`{name}` must be a floating-point dtype ({', '.join(_COMPUTE_DTYPES)}; as "
         "a string or as a NumPy, TensorFlow, torch or JAX dtype) or a dtype policy "
         f"that computes in one, not quantized. Received: {name}={value!r}"
     )
-    try:
-        policy = keras.dtype_policies.get(value)
-    except (ValueError, TypeError) as error:
-        raise ValueError(message) from error
-    # A quantized policy is for layers that have weights to quantize.
-    if policy.compute_dtype not in _COMPUTE_DTYPES or policy.quantization_mode:
-        raise ValueError(message)
-    return policy

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
@@ -221,6 +222,19 @@ def to_tensor(values: np.ndarray, x: Any) -> Any:
     return ops.convert_to_tensor(values)
 
 
+def to_parts(values: np.ndarray, x: Any) -> Any:
+    """`values`, of a batch of one, as a tensor on the devices that an eager `x` is on.
+
+    Each gets what goes with its part of `x`, once, and not again at every call.
+    """
+    parts = _jax_parts(x, values.shape) if BACKEND == "jax" else None
+    if parts is None or len(parts.device_set) == 1:
+        return to_tensor(values, x)
+    import jax
+
+    return jax.device_put(values, parts)
+
+
 def over_batch(encoding: Any, x: Any) -> Any:
     """`encoding`, of a batch of one, once for each element of the batch of `x`.
 
@@ -230,10 +244,11 @@ def over_batch(encoding: Any, x: Any) -> Any:
     batch_size, sizes = shape(x)[0], shape(encoding)[1:]
     if BACKEND == "torch":
         return encoding.expand(batch_size, *sizes).clone()
-    if BACKEND == "jax" and is_eager(x):
-        # Where and as `x` was put, unless it was left to JAX to put it somewhere.
-        follow = x.committed and x.shape[1:] == encoding.shape[1:]
-        return _jax_copies(x.sharding if follow else None)(encoding, batch_size)
+    if BACKEND == "jax":
+        if is_eager(x):
+            parts = _jax_parts(x, (batch_size, *sizes))
+            return _jax_copies(parts)(encoding, batch_size)
+        return _jax_spread(ops.broadcast_to(encoding, (batch_size, *sizes)), x)
     if BACKEND == "tensorflow" and is_eager(x) and batch_size == 1:
         import tensorflow as tf
 
@@ -241,8 +256,8 @@ def over_batch(encoding: Any, x: Any) -> Any:
     return ops.broadcast_to(encoding, (batch_size, *sizes))
 
 
-@functools.cache
-def _jax_copies(sharding: Any) -> Callable[[Any, int], Any]:
+@functools.lru_cache(maxsize=32)
+def _jax_copies(parts: Any | None) -> Callable[[Any, int], Any]:
     """Copies of an array of batch size 1; compiled, since JAX takes 50 us otherwise."""
     import jax
     import jax.numpy as jnp
@@ -251,7 +266,76 @@ def _jax_copies(sharding: Any) -> Callable[[Any, int], Any]:
         # Without `copy`, JAX would return the very array that it got, if count is 1.
         return jnp.copy(jnp.broadcast_to(array, (count, *array.shape[1:])))
 
-    return jax.jit(copies, static_argnums=1, out_shardings=sharding)
+    return jax.jit(copies, static_argnums=1, out_shardings=parts)
+
+
+def _jax_parts(x: Any, sizes: tuple[Any, ...]) -> Any | None:
+    """How to divide among devices an array of these sizes: as `x` is divided.
+
+    All of it goes to each device along a dimension that has another size in `x`. None
+    where `x` was left to JAX to put somewhere.
+    """
+    import jax
+
+    if isinstance(x, jax.core.Tracer):
+        sharding = jax.typeof(x).sharding
+    elif x.committed:
+        sharding = x.sharding
+    else:
+        return None
+    if not isinstance(sharding, jax.sharding.NamedSharding):
+        return sharding if len(sharding.device_set) == 1 else None
+    dims = itertools.zip_longest(sharding.spec, x.shape, sizes)
+    axes = (axis if size == whole else None for axis, whole, size in dims)
+    return sharding.update(spec=jax.sharding.PartitionSpec(*axes))
+
+
+def _jax_spread(tensor: Any, x: Any) -> Any:
+    """`tensor`, in a graph, divided among devices as `x` is.
+
+    Nothing else ties it to `x`: one device would make all of it.
+    """
+    import jax
+
+    if jax.device_count() == 1:
+        return tensor
+    from jax.experimental.shard_alike import shard_alike
+
+    mesh = jax.typeof(x).sharding.mesh
+    if not mesh.empty and mesh.are_all_axes_explicit:  # a part of the type there
+        tensor = jax.sharding.reshard(tensor, _jax_parts(x, tensor.shape))
+    # There may be fewer channels than `x` has: as the first of those.
+    first = tuple(slice(size if is_known(size) else None) for size in tensor.shape)
+    return shard_alike(jax.lax.stop_gradient(x[first]), tensor)[1]
+
+
+def indexed(x: Any, index: tuple[slice | None, ...]) -> Any:
+    """`x[index]`, in which None is a new dimension of one."""
+    if BACKEND == "openvino" and not isinstance(x, np.ndarray):
+        # Keras 3.15 puts all that are new before the others there.
+        x = x[tuple(part for part in index if part is not None)]
+        for dim, part in enumerate(index):
+            x = ops.expand_dims(x, dim) if part is None else x
+        return x
+    return x[index]
+
+
+def nearest(x: Any) -> Any:
+    """`ops.round`, which on torch has decimals, and is known to few exporters."""
+    if BACKEND == "torch" and not isinstance(x, keras.KerasTensor):
+        import torch
+
+        return torch.round(x)
+    return ops.round(x)
+
+
+def sine(angles: Any) -> Any:
+    """The sines in the dtype of `angles`: Keras makes float32 of JAX's float64."""
+    if BACKEND == "jax" and not isinstance(angles, keras.KerasTensor):
+        import jax.numpy as jnp
+
+        return jnp.sin(angles)
+    return ops.sin(angles)
 
 
 def divisible(integers: Any) -> Any:
@@ -265,10 +349,13 @@ def divisible(integers: Any) -> Any:
 
 
 def available_dtype(dtype: str) -> str:
-    """`dtype`, or float32 where JAX runs without its 64-bit mode.
+    """`dtype`, or float32 where there is no float64: JAX without its 64-bit mode.
 
     JAX would give float32 all the same, with a warning at every operation.
     """
+    if dtype == "float64" and BACKEND in ("numpy", "openvino"):
+        # Keras makes float32 of NumPy's float64, and OpenVINO computes in float32.
+        return "float32"
     if dtype == "float64" and BACKEND == "jax":
         import jax
 

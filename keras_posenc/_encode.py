@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-import keras
 import numpy as np
-from keras import ops
 
 from keras_posenc import _backend
 from keras_posenc._arguments import float_policy, positive_integer
 from keras_posenc._evaluate import encode_positions
-from keras_posenc._waves import WaveArguments, require_options
+from keras_posenc._options import WaveArguments, require_options
+from keras_posenc._positions import checked_numbers, require_coordinates
 
 
 def encode(
@@ -45,7 +44,7 @@ def encode(
         dtype: String, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy, of
             a floating-point type. `None` means Keras's global policy. Defaults to
             `None`.
-        **options: `max_wavelength` as in `PositionalEncoding`.
+        **options: `max_wavelength` and the other options of `PositionalEncoding`.
 
     Returns:
         Tensor of shape `(..., channels)` and of the compute dtype that `dtype` names.
@@ -71,48 +70,21 @@ def encode(
     rank = positive_integer("rank", rank)
     channels = positive_integer("channels", channels)
     require_options(options)
+    items = tuple((name, _as_tuples(value)) for name, value in options.items())
+    positions = checked_numbers("positions", positions)
+    require_coordinates("positions", tuple(positions.shape), rank)
     return encode_positions(
-        _checked_positions(positions, rank),
-        rank,
+        positions,
+        (("rank", rank), ("channels", channels), *items),
         channels,
-        tuple(options.items()),
-        _backend.available_dtype(float_policy(dtype).compute_dtype),
+        (_backend.available_dtype(float_policy(dtype).compute_dtype),),
     )
 
 
-def _checked_positions(positions: Any, rank: int) -> Any:
-    """A tensor as it is, anything else as an array of float64 or of integers."""
-    if isinstance(positions, keras.Variable):
-        positions = ops.convert_to_tensor(positions)
-    if not _backend.is_dense(positions):
-        raise ValueError(
-            "`positions` must be dense; make sparse and ragged tensors dense first. "
-            f"Received: positions={positions!r}"
-        )
-    if not (ops.is_tensor(positions) or isinstance(positions, keras.KerasTensor)):
-        try:
-            positions = np.asarray(positions)
-        except ValueError as error:  # lists of different lengths
-            raise ValueError(
-                "`positions` must be numbers, or lists of as many numbers each. "
-                f"Received: positions={positions!r}"
-            ) from error
-    try:
-        dtype = keras.backend.standardize_dtype(positions.dtype)
-        numbers = keras.backend.is_float_dtype(dtype) or (
-            keras.backend.is_int_dtype(dtype) and dtype != "bool"
-        )
-    except ValueError:
-        numbers = False
-    if not numbers:
-        raise TypeError(
-            "`positions` must be integers or real numbers. "
-            f"Received: positions of dtype {positions.dtype}"
-        )
-    shape = tuple(positions.shape)
-    if rank > 1 and (not shape or shape[-1] != rank):
-        raise ValueError(
-            f"`positions` must have shape (..., {rank}), with a coordinate on each of "
-            f"the rank={rank} axes. Received: positions of shape {shape}"
-        )
-    return positions
+def _as_tuples(value: Any) -> Any:
+    """`value` with tuples for sequences, which do not hash."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple(_as_tuples(item) for item in value)
+    return value

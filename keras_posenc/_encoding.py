@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import operator
+from collections.abc import Sequence
 from typing import Any, ClassVar, Unpack
 
 import keras
+from keras import ops
 
 from keras_posenc import _backend
-from keras_posenc._arguments import grid_rank, one_of
-from keras_posenc._evaluate import encode_grid, kept_encoding
+from keras_posenc._arguments import (
+    grid_of_tokens,
+    grid_rank,
+    non_negative_integer,
+    one_of,
+)
+from keras_posenc._evaluate import Tokens, encode_grid, encode_positions, kept_encoding
 from keras_posenc._layer import (
     EncodingLayer,
     LayerArguments,
@@ -19,11 +26,59 @@ from keras_posenc._layer import (
     has_dims,
     warn,
 )
-from keras_posenc._waves import OPTION_NAMES, WaveArguments, WaveOptions, Waves
+from keras_posenc._options import OPTION_NAMES, WaveArguments, WaveOptions
+from keras_posenc._positions import checked_positions, checked_starts, is_zero
+from keras_posenc._waves import Waves
 
 
-class EncodingArguments(WaveArguments, LayerArguments, total=False):
+class OptionArguments(WaveArguments, LayerArguments, total=False):
     """Wave options and base layer arguments, for type checkers and editors."""
+
+
+class EncodingArguments(OptionArguments, total=False):
+    """The same for layers of grids."""
+
+    grid: Sequence[int] | None
+    prefix_tokens: int
+
+
+def encoding_at(
+    inputs: Any,
+    options: WaveOptions,
+    channel_dim: int,
+    dtypes: tuple[str, ...],
+    channels: int,
+    start_index: Any,
+    positions: Any,
+    tokens: Tokens | None = None,
+) -> Any:
+    """The encoding of `inputs`, where the arguments of `call` say that they are."""
+    how = (options, channel_dim, dtypes, channels)
+    if positions is None:
+        starts = checked_starts(start_index, options.rank)
+        if starts and options.coordinate_range is not None:
+            raise ValueError(
+                "`start_index` must be 0 with `coordinate_range`, which spreads over "
+                "the size of the input: give `positions` instead. "
+                f"Received: start_index={start_index!r}"
+            )
+        return encode_grid(inputs, *how, starts, tokens)
+    if not is_zero(start_index):
+        raise ValueError(
+            "`start_index` must be 0 beside `positions`, which say where everything "
+            f"is. Received: start_index={start_index!r}"
+        )
+    if tokens is not None:
+        raise ValueError(
+            "`positions` must be None with `grid`, which says where the tokens are. "
+            f"Received: positions={positions!r}"
+        )
+    batch, *sizes = (
+        size for dim, size in enumerate(inputs.shape) if dim != channel_dim
+    )
+    positions = checked_positions(positions, tuple(sizes), batch)
+    encoding = encode_positions(positions, options, channels, dtypes, like=inputs)
+    return ops.moveaxis(encoding, -1, 1) if channel_dim == 1 else encoding
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -92,19 +147,24 @@ class PositionalEncoding(EncodingLayer):
         **kwargs: Unpack[EncodingArguments],
     ):
         base: dict[str, Any] = dict(kwargs)
+        grid, prefix_tokens = base.pop("grid", None), base.pop("prefix_tokens", 0)
         options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
         super().__init__(dtype_override=dtype_override, **base)
-        # Only the shape of the input matters: casting its values would be waste.
-        self.autocast = False
         self.data_format = one_of(
             "data_format", data_format, ("channels_last", "channels_first")
         )
-        self._options = WaveOptions(grid_rank("rank", rank), channels, **options)
-        last = self._options.rank + 1
-        self.channel_dim = 1 if self.data_format == "channels_first" else last
-        # One record is what the layer works with; users read it as attributes.
-        for name, value in dataclasses.asdict(self._options).items():
-            setattr(self, name, value)
+        self.set_options(WaveOptions(grid_rank("rank", rank), channels, **options))
+        self.grid = grid_of_tokens("grid", grid, self._options.rank)
+        self.prefix_tokens = non_negative_integer("prefix_tokens", prefix_tokens)
+        if self.grid is None and self.prefix_tokens:
+            raise ValueError(
+                "`prefix_tokens` must be 0 without `grid`, the grid that they come "
+                f"before. Received: prefix_tokens={prefix_tokens!r}"
+            )
+        self._tokens = None if self.grid is None else (self.grid, self.prefix_tokens)
+        self._ndim = 3 if self._tokens else self._options.rank + 2
+        first = self.data_format == "channels_first"
+        self.channel_dim = 1 if first else self._ndim - 1
         self.org_channels = self._options.channels  # as in `positional-encodings`
         if self._options.channels is not None:
             self._warn_of_silent_axes(self._options.channels)
@@ -114,29 +174,38 @@ class PositionalEncoding(EncodingLayer):
         if self._options.channels is None:
             self._warn_of_silent_axes(self._input_channels(input_shape))
 
-    def call(self, inputs: Any) -> Any:
-        dtype = self.available_dtype
-        encoding = self.kept_encoding(inputs, dtype)
+    def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
+        dtype, where = self.available_dtype, (start_index, positions)
+        encoding = self.kept_encoding(inputs, dtype, *where)
         if encoding is None:
             self.check_inputs(inputs)
             if self.lacks_channels(inputs.shape):
                 self._warn_of_missing_channels(inputs.shape)
-            encoding = self.new_encoding(inputs, dtype)
+            encoding = self.new_encoding(inputs, dtype, *where)
         return _backend.over_batch(encoding, inputs)
 
-    def kept_encoding(self, inputs: Any, dtype: str) -> Any | None:
+    def kept_encoding(
+        self, inputs: Any, dtype: str, start_index: Any, positions: Any
+    ) -> Any | None:
         """What `new_encoding` has made before. None unless `inputs` fit, and eager."""
+        if positions is not None or not is_zero(start_index):
+            return None
         dtypes = (self.available_dtype, dtype)
-        return kept_encoding(inputs, self._options, self.channel_dim, dtypes)
+        return kept_encoding(
+            inputs, self._options, self.channel_dim, dtypes, self._tokens
+        )
 
-    def new_encoding(self, inputs: Any, dtype: str) -> Any:
-        """The encoding of `inputs`, which fit, with a batch of one.
+    def new_encoding(
+        self, inputs: Any, dtype: str, start_index: Any, positions: Any
+    ) -> Any:
+        """The encoding of `inputs`, which fit, with a batch of one or with theirs.
 
         It is rounded to the dtype of this layer, then to `dtype`.
         """
         channels = self._waves(inputs.shape).channels
         dtypes = (self.available_dtype, dtype)
-        return encode_grid(inputs, self._options, self.channel_dim, dtypes, channels)
+        how = (self._options, self.channel_dim, dtypes, channels)
+        return encoding_at(inputs, *how, start_index, positions, self._tokens)
 
     def lacks_channels(self, shape: Shape) -> bool:
         """Whether inputs of `shape`, which fits, have more channels than there are."""
@@ -157,21 +226,37 @@ class PositionalEncoding(EncodingLayer):
         return (*before, self._waves(shape).channels, *after)
 
     def check_shape(self, shape: Shape) -> None:
+        if not has_dims(shape, self._ndim, self.channel_dim):
+            raise dims_error(self, shape, self._ndim, self._expected_shape())
+        if self._options.channels is None:
+            self._options.require_channels(self._input_channels(shape))
+        if self._tokens is not None:
+            found = shape[3 - self.channel_dim]
+            tokens = self.prefix_tokens + math.prod(self._tokens[0])
+            if type(found) is int and found != tokens:
+                raise ValueError(
+                    f"{type(self).__name__} expects {tokens} tokens, found {found}: "
+                    f"prefix_tokens={self.prefix_tokens} and grid={self.grid}. "
+                    f"Received: inputs of shape {shape}"
+                )
+
+    def _expected_shape(self) -> str:
         rank = self._options.rank
-        if has_dims(shape, rank + 2, self.channel_dim):
-            return
-        sizes = ", ".join("xyz"[:rank]) if rank <= 3 else f"{rank} sizes"
-        last = self.data_format == "channels_last"
-        described = (
-            f"(batch, {sizes}, channels)" if last else f"(batch, channels, {sizes})"
-        )
-        raise dims_error(self, shape, rank + 2, described)
+        if self._tokens is not None:
+            sizes = "tokens"
+        else:
+            sizes = ", ".join("xyz"[:rank]) if rank <= 3 else f"{rank} sizes"
+        if self.data_format == "channels_last":
+            return f"(batch, {sizes}, channels)"
+        return f"(batch, channels, {sizes})"
 
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             **self._options.config(),
             "data_format": self.data_format,
+            **({} if self.grid is None else {"grid": list(self.grid)}),
+            **({"prefix_tokens": self.prefix_tokens} if self.prefix_tokens else {}),
         }
 
     def _waves(self, shape: Shape) -> Waves:

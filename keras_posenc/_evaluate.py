@@ -28,7 +28,27 @@ from keras import ops
 
 from keras_posenc import _backend
 from keras_posenc._cache import TensorCache
-from keras_posenc._waves import WaveOptions, Waves
+from keras_posenc._options import WaveOptions
+from keras_posenc._waves import (
+    SHARES,
+    Waves,
+    counted_line,
+    given_line,
+    per_axis,
+    share_line,
+)
+
+# From which position each axis counts: numbers, or tensors of integers, a scalar or one
+# for each element of the batch.
+Starts = tuple[Any, ...]
+
+# The fields of `WaveOptions` as plain values: torch.compile takes no dataclass that it
+# sees made for a constant.
+OptionItems = tuple[tuple[str, Any], ...]
+
+# For an input that is a flat sequence of tokens: the sizes of their grid, and how many
+# tokens come before it.
+Tokens = tuple[tuple[int, ...], int]
 
 # How a table is laid out to broadcast: the number of dimensions, that of the positions
 # and that of the channels.
@@ -36,12 +56,17 @@ Layout = tuple[int, int, int]
 
 
 def kept_encoding(
-    x: Any, options: WaveOptions, channel_dim: int, dtypes: tuple[str, ...]
+    x: Any,
+    options: WaveOptions,
+    channel_dim: int,
+    dtypes: tuple[str, ...],
+    tokens: Tokens | None = None,
 ) -> Any | None:
     """What `encode_grid` has made for an eager `x` before, with all its channels."""
     if not _backend.is_eager(x):
         return None
-    return _kept.get(options, _key(x, channel_dim, dtypes, x.shape[channel_dim]))
+    channels = x.shape[channel_dim]
+    return _kept.get(options, _key(x, channel_dim, dtypes, channels, (), tokens))
 
 
 def encode_grid(
@@ -50,37 +75,69 @@ def encode_grid(
     channel_dim: int,
     dtypes: tuple[str, ...],
     channels: int,
+    starts: Starts = (),
+    tokens: Tokens | None = None,
 ) -> Any:
     """The encoding of the positions of `x`, with a batch of one and these `channels`.
 
+    (Or with the batch of `x`, where each element of it has a start of its own.)
     Everything is computed in float32 or better, then rounded to each of `dtypes`.
     """
-    if _backend.is_eager(x):
-        table = _kept_table(x, options, channel_dim, dtypes, channels)
+    rank = options.rank
+    starts = starts or (0,) * rank
+    if _backend.is_eager(x) and all(type(start) is int for start in starts):
+        how = (options, channel_dim, dtypes, channels, starts, tokens)
+        table = _kept_table(x, *how)
         if table is not None:
             return table
-    sizes = _backend.shape(x)
-    dims = _axis_dims(len(sizes), channel_dim)
-    counts = tuple(
+    sizes = _grid_of(_backend.shape(x), channel_dim, tokens)
+    if channel_dim > 1:
+        channel_dim = rank + 1
+    known = tuple(
         # `index` makes a number of what torch.compile may keep open.
-        _table_sizes(operator.index(sizes[dim]), channels)
-        if _backend.is_known(sizes[dim])
-        else ()
-        for dim in dims
+        (operator.index(size), operator.index(start))
+        if _backend.is_known(size) and _backend.is_known(start)
+        else None
+        for size, start in zip(sizes, starts, strict=True)
     )
     waves = (options, channels, _precision(dtypes))
-    rows = _graph_rows(x, *waves, counts, channel_dim == 1)
+    rows = _graph_rows(x, *waves, known, channel_dim == 1)
     terms, first = [], 0
-    for axis, dim in enumerate(dims):
-        layout = (len(sizes), dim, channel_dim)
-        if counts[axis]:
-            tables = (rows, first, counts[axis])
-            terms.append(_added_sines(*tables, sizes[dim], channels, layout))
-            first += sum(counts[axis])
+    for axis, dim in enumerate(_axis_dims(rank + 2, channel_dim)):
+        layout = (rank + 2, dim, channel_dim)
+        of_axis = known[axis]
+        if of_axis is not None:
+            counts = _table_sizes(of_axis[0], channels)
+            terms.append(
+                _added_sines(rows, first, counts, sizes[axis], channels, layout)
+            )
+            first += sum(counts)
         else:
-            terms.append(_counted_axis(x, *waves, axis, sizes[dim], layout))
+            counted = functools.partial(_counted_axis, x, *waves, axis)
+            terms.append(counted(sizes[axis], starts[axis], layout))
     # Summed before `x` is added: in the other order, XLA and torch take 5% longer.
-    return _rounded(functools.reduce(operator.add, terms), dtypes)
+    encoding = _rounded(functools.reduce(operator.add, terms), dtypes)
+    return encoding if tokens is None else _as_tokens(encoding, channel_dim, tokens)
+
+
+def _grid_of(
+    shape: tuple[Any, ...], channel_dim: int, tokens: Tokens | None
+) -> tuple[Any, ...]:
+    """The size of each axis."""
+    if tokens is not None:
+        return tokens[0]
+    return tuple(shape[dim] for dim in _axis_dims(len(shape), channel_dim))
+
+
+def _as_tokens(encoding: Any, channel_dim: int, tokens: Tokens) -> Any:
+    """A grid as a flat sequence, zeros before it."""
+    grid, prefix = tokens
+    flat = list(encoding.shape)
+    first = 2 if channel_dim == 1 else 1
+    flat[first : first + len(grid)] = [math.prod(grid)]
+    padding = [[0, 0], [0, 0], [0, 0]]
+    padding[first][0] = prefix
+    return ops.pad(ops.reshape(encoding, flat), padding)
 
 
 def _axis_dims(ndim: int, channel_dim: int) -> list[int]:
@@ -126,14 +183,16 @@ def _table_sizes(size: int, channels: int) -> tuple[int, ...]:
 
 
 def _host_tables(
-    options: WaveOptions, channels: int, axis: int, counts: tuple[int, ...]
+    options: WaveOptions, channels: int, axis: int, size: int, start: int
 ) -> list[np.ndarray]:
-    """The tables of these sizes, each of shape `(positions, channels)`."""
-    frequency, phase = Waves(options, channels).along(axis)
+    """The tables of an axis, each of shape `(positions, channels)`."""
+    line = counted_line(options, axis, size, start)
+    frequency, phase = Waves(options, channels).along(axis, line)
 
     def sines(count: int, step: int, phase: Any) -> np.ndarray:
         return np.sin(np.outer(np.arange(count) * step, frequency) + phase)
 
+    counts = _table_sizes(size, channels)
     if len(counts) == 1:
         return [sines(*counts, 1, phase)]
     count, _, step, _ = counts
@@ -153,9 +212,18 @@ _kept = TensorCache(max_bytes=300 * 2**20)
 _ITEM_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
-def _key(x: Any, channel_dim: int, dtypes: tuple[str, ...], channels: int) -> Hashable:
+def _key(
+    x: Any,
+    channel_dim: int,
+    dtypes: tuple[str, ...],
+    channels: int,
+    starts: Starts,
+    tokens: Tokens | None,
+) -> Hashable:
     _, *sizes = x.shape
-    return (*sizes, channel_dim, *dtypes, channels, _backend.device_of(x))
+    starts = starts if any(starts) else ()
+    where = _backend.device_of(x)
+    return (*sizes, channel_dim, *dtypes, channels, starts, tokens, where)
 
 
 def _kept_table(
@@ -164,17 +232,25 @@ def _kept_table(
     channel_dim: int,
     dtypes: tuple[str, ...],
     channels: int,
+    starts: tuple[int, ...],
+    tokens: Tokens | None,
 ) -> Any | None:
     """The encoding of an eager `x` as one tensor; None if it is too large to keep."""
-    key = _key(x, channel_dim, dtypes, channels)
+    key = _key(x, channel_dim, dtypes, channels, starts, tokens)
     table = _kept.get(options, key)
-    grid = tuple(x.shape[dim] for dim in _axis_dims(len(x.shape), channel_dim))
+    grid = _grid_of(x.shape, channel_dim, tokens)
     nbytes = math.prod(grid) * channels * _ITEM_BYTES[dtypes[-1]]
     if table is None and _kept.has_room_for(nbytes):
-        values = host_table(options, channels, grid, channel_dim, _precision(dtypes))
+        if tokens is not None and channel_dim > 1:
+            channel_dim = len(grid) + 1
+        values = host_table(
+            options, channels, grid, channel_dim, _precision(dtypes), starts
+        )
         with _backend.lasting_tensors(x):
-            tensor = _backend.to_tensor(_backend.aligned(values), x)
+            tensor = _backend.to_parts(_backend.aligned(values), x)
             table = _rounded(tensor, dtypes)
+            if tokens is not None:
+                table = _as_tokens(table, channel_dim, tokens)
         if _backend.is_lasting(table):
             _kept.keep(options, key, table, nbytes)
     return table
@@ -186,23 +262,25 @@ def host_table(
     grid: tuple[int, ...],
     channel_dim: int,
     dtype: str,
+    starts: tuple[int, ...] | None = None,
 ) -> np.ndarray:
     """The encoding of `grid`, with a batch of one."""
     ndim = len(grid) + 2
+    starts = starts or (0,) * len(grid)
     terms = []
     for axis, dim in enumerate(_axis_dims(ndim, channel_dim)):
-        rows = _host_sines(options, channels, axis, grid[axis], dtype)
+        size = grid[axis]
+        rows = _host_sines(options, channels, axis, size, starts[axis], dtype)
         rows = rows.T if channel_dim == 1 else rows
-        layout = (ndim, dim, channel_dim)
-        terms.append(_laid_out(rows, 0, grid[axis], channels, layout))
+        terms.append(_laid_out(rows, 0, size, channels, (ndim, dim, channel_dim)))
     return functools.reduce(np.add, terms)
 
 
 def _host_sines(
-    options: WaveOptions, channels: int, axis: int, size: int, dtype: str
+    options: WaveOptions, channels: int, axis: int, size: int, start: int, dtype: str
 ) -> np.ndarray:
-    """The sines of the positions below `size`, of shape `(size, channels)`."""
-    tables = _host_tables(options, channels, axis, _table_sizes(size, channels))
+    """The sines of `size` positions, of shape `(size, channels)`."""
+    tables = _host_tables(options, channels, axis, size, start)
     if len(tables) == 1:
         return tables[0].astype(dtype)
     # Angle addition here too: it takes a fifth of the time of sines at 65,536 x 512.
@@ -222,16 +300,16 @@ def _graph_rows(
     options: WaveOptions,
     channels: int,
     dtype: str,
-    counts: tuple[tuple[int, ...], ...],
+    known: tuple[tuple[int, int] | None, ...],
     channels_first: bool,
 ) -> Any | None:
     """The tables of all axes one below the other (or beside, with channels first).
 
     In one constant: each takes torch.compile 5 us in every call.
     """
-    if not any(counts):
+    if not any(known):
         return None
-    values = _host_rows(options, channels, dtype, counts, channels_first)
+    values = _host_rows(options, channels, dtype, known, channels_first)
     return _backend.to_tensor(values, x)
 
 
@@ -240,13 +318,13 @@ def _host_rows(
     options: WaveOptions,
     channels: int,
     dtype: str,
-    counts: tuple[tuple[int, ...], ...],
+    known: tuple[tuple[int, int] | None, ...],
     channels_first: bool,
 ) -> np.ndarray:
     tables: list[np.ndarray] = []
-    for axis, sizes in enumerate(counts):
-        if sizes:
-            tables += _host_tables(options, channels, axis, sizes)
+    for axis, of_axis in enumerate(known):
+        if of_axis is not None:
+            tables += _host_tables(options, channels, axis, *of_axis)
     rows = np.concatenate(tables).astype(dtype)
     if channels_first:
         return _backend.aligned(np.ascontiguousarray(rows.T))
@@ -260,7 +338,7 @@ def _laid_out(rows: Any, first: int, count: int, channels: int, layout: Layout) 
     ndim, dim, channel_dim = layout
     index: list[slice | None] = [None] * ndim
     index[dim], index[channel_dim] = slice(first, first + count), slice(channels)
-    return rows[tuple(index)]
+    return _backend.indexed(rows, tuple(index))
 
 
 def _added_sines(
@@ -295,6 +373,7 @@ def _added_sines(
 # turns in 14 bits is exact in float32, which has 24.
 _BASE = 4096
 _EXACT_TURNS = 2.0**14
+_SHARE_BASE = math.isqrt(SHARES)
 
 
 def _counted_axis(
@@ -304,17 +383,70 @@ def _counted_axis(
     dtype: str,
     axis: int,
     size: Any,
+    start: Any,
     layout: Layout,
 ) -> Any:
-    """Sines of the positions below a `size` that only the running graph knows."""
+    """Sines of `size` positions from `start` on, as only the running graph knows."""
     ndim, dim, channel_dim = layout
     with _backend.device_scope(x):
-        positions = ops.arange(size, dtype="int32")
-        positions = ops.reshape(positions, _vector_shape(ndim, dim))
-        digits = _digits(positions, 3, lambda digit: ops.cast(digit, dtype))
-        shape = _vector_shape(ndim, channel_dim)
-        turns = _host_turns(options, channels, dtype, axis, tuple(digits), shape)
-        return _counted_sines(digits, None, _backend.to_tensor(turns, x))
+        if options.coordinate_range is None:
+            positions = _counted_from(start, size, ndim, dim)
+            digits, rest = _split(positions, dtype)
+        else:
+            positions = _counted_from(0, size, ndim, dim)
+            digits, rest = _shares(positions, options, axis, dtype)
+        places, shape = tuple(digits), _vector_shape(ndim, channel_dim)
+        turns = _host_turns(options, channels, dtype, axis, places, shape)
+        return _counted_sines(digits, rest, _backend.to_tensor(turns, x))
+
+
+def _counted_from(start: Any, size: Any, ndim: int, dim: int) -> Any:
+    """Integers from `start` on, laid along `dim`."""
+    positions = ops.reshape(ops.arange(size, dtype="int32"), _vector_shape(ndim, dim))
+    if _backend.is_known(start) and start == 0:
+        return positions
+    start = ops.convert_to_tensor(start)
+    if len(start.shape) == 1:  # one for each element of the batch
+        start = ops.reshape(start, _vector_shape(ndim, 0))
+    if keras.backend.standardize_dtype(start.dtype).endswith("64"):
+        positions = ops.cast(positions, start.dtype)
+    return positions + ops.cast(start, positions.dtype)
+
+
+def _shares(
+    positions: Any, options: WaveOptions, axis: int, dtype: str
+) -> tuple[dict[int, Any], Any]:
+    """Positions as parts of `coordinate_range`, and what is left of a part.
+
+    `SHARES * (position + offset) / (n + eps)`, n being the number of positions, where
+    whole parts are integers: in float32, a quotient would be off by 6e-8 of the range,
+    of which a wave may make hundreds of turns.
+    """
+    n = ops.sum(ops.ones_like(positions))
+    several = ops.cast(n > 1, dtype)
+    offset = per_axis(options.offset, axis)
+    whole = math.floor(offset)
+    digits_of_offset, fraction = divmod((offset - whole) * SHARES, 1)
+    high, low = divmod(int(digits_of_offset), _SHARE_BASE)
+    eps = options.eps - math.floor(options.eps)
+    n = n - 1 if options.align_corners else n + math.floor(options.eps)
+    n = ops.maximum(n, 1)
+    # Digit by digit, as in a long division, so that no integer gets too large.
+    dividend = (positions + whole) * _SHARE_BASE + high
+    first = dividend // n
+    dividend = (dividend - first * n) * _SHARE_BASE + low
+    second = dividend // n
+    rest = ops.cast(dividend - second * n, dtype) + fraction
+    rest = rest / ops.cast(n, dtype)
+    parts = first * _SHARE_BASE + second
+    if eps:
+        # (p + o) / (n + eps) = q - q * eps / (n + eps), where q = (p + o) / n. Added
+        # to n, what is usual as eps would be lost in float32.
+        quotient = ops.cast(parts, dtype) + rest
+        rest = rest - quotient * (eps / (ops.cast(n, dtype) + eps))
+    if options.align_corners:  # One position lies at the lower end.
+        parts, rest = parts * ops.cast(several, parts.dtype), rest * several
+    return _digits(parts, 2, lambda digit: ops.cast(digit, dtype)), rest
 
 
 def _vector_shape(ndim: int, dim: int) -> tuple[int, ...]:
@@ -324,33 +456,38 @@ def _vector_shape(ndim: int, dim: int) -> tuple[int, ...]:
 
 def encode_positions(
     positions: Any,
-    rank: int,
+    options: WaveOptions | OptionItems,
     channels: int,
-    options: tuple[tuple[str, Any], ...],
-    dtype: str,
+    dtypes: tuple[str, ...],
+    like: Any = None,
 ) -> Any:
     """The encoding of each of `positions`, along a new last dimension.
 
     For several axes, it takes the place of the one that holds the coordinates.
-    `positions` is a tensor, or a NumPy array: that is split before float32 blurs it.
-    `options` are those of `WaveOptions`, as plain values: torch.compile takes no
-    dataclass that it sees made for a constant.
+    `positions` is a tensor, or a NumPy array: that is split before float32 blurs it,
+    and put where the tensor `like` is.
     """
-    precision = _precision((dtype,))
-    host = isinstance(positions, np.ndarray)
-    digits, rest = (_host_split if host else _split)(positions, precision)
+    precision = _precision(dtypes)
+    if isinstance(positions, np.ndarray):
+        digits, rest = _host_split(positions, precision, like)
+    else:
+        digits, rest = _split(positions, precision)
     like = next(iter(digits.values()))
-    turns = _host_encode_turns(rank, channels, options, precision, tuple(digits))
+    turns = _host_encode_turns(options, channels, precision, tuple(digits))
     with _backend.device_scope(like):
-        if rank == 1:
+        if _rank_of(options) == 1:
             per_channel = functools.partial(ops.expand_dims, axis=-1)
         else:
-            axes = _backend.to_tensor(_host_axes(rank, channels, options), like)
+            axes = _backend.to_tensor(_host_axes(options, channels), like)
             per_channel = functools.partial(ops.take, indices=axes, axis=-1)
         digits = {place: per_channel(digit) for place, digit in digits.items()}
         rest = None if rest is None else per_channel(rest)
         sines = _counted_sines(digits, rest, _backend.to_tensor(turns, like))
-        return _rounded(sines, (dtype,))
+        return _rounded(sines, dtypes)
+
+
+def _rank_of(options: WaveOptions | OptionItems) -> int:
+    return options.rank if isinstance(options, WaveOptions) else dict(options)["rank"]
 
 
 def _split(positions: Any, precision: str) -> tuple[dict[int, Any], Any | None]:
@@ -371,16 +508,19 @@ def _split(positions: Any, precision: str) -> tuple[dict[int, Any], Any | None]:
 
 def _constant_round(positions: Any) -> Any:
     # torch has no gradient, not even 0, of what digits are made by.
-    return ops.stop_gradient(ops.round(positions))
+    return ops.stop_gradient(_backend.nearest(positions))
 
 
 def _host_split(
-    positions: np.ndarray, precision: str
+    positions: np.ndarray, precision: str, like: Any
 ) -> tuple[dict[int, Any], Any | None]:
     """The same for an array, in float64 on the host."""
 
     def cast(digit: np.ndarray) -> Any:
-        return ops.convert_to_tensor(digit.astype(precision))
+        digit = digit.astype(precision)
+        if like is None:
+            return ops.convert_to_tensor(digit)
+        return _backend.to_tensor(digit, like)
 
     integer = positions.dtype.kind in "iu"
     positions = positions.astype("float64")
@@ -425,8 +565,10 @@ def _digits(whole: Any, count: int, cast: Callable[[Any], Any]) -> dict[int, Any
 
 def _counted_sines(digits: dict[int, Any], rest: Any | None, turns: Any) -> Any:
     """Sines at the positions that have these digits, and a rest."""
-    *per_place, frequency, phase = ops.unstack(turns, num=2 * len(digits) + 2)
-    exact, small = phase, 0.0
+    *per_place, frequency, phase, small_phase = ops.unstack(
+        turns, num=2 * len(digits) + 3
+    )
+    exact, small = phase, small_phase
     for i, digit in enumerate(digits.values()):
         # What depends on a position comes first: JAX arrays take no KerasTensor after.
         exact = _fraction(digit * per_place[2 * i]) + exact
@@ -435,16 +577,16 @@ def _counted_sines(digits: dict[int, Any], rest: Any | None, turns: Any) -> Any:
         small = rest * frequency + small
     # Less whole turns, then less half ones, each of which changes the sign: in a
     # quarter of a turn, float32 is fine enough.
-    exact = exact - ops.round(exact + small)
-    halves = ops.round(2 * (exact + small))  # -1, 0 or 1
+    exact = exact - _backend.nearest(exact + small)
+    halves = _backend.nearest(2 * (exact + small))  # -1, 0 or 1
     # Written out: torch.compile would give 2 * np.pi to the graph as a float64 tensor.
     angle = (exact - halves / 2 + small) * 6.283185307179586
-    return (1 - 2 * ops.abs(halves)) * ops.sin(angle)
+    return (1 - 2 * ops.abs(halves)) * _backend.sine(angle)
 
 
 def _fraction(turns: Any) -> Any:
     """What is left of `turns` in [-1/2, 1/2] without the whole ones; exact."""
-    return turns - ops.round(turns)
+    return turns - _backend.nearest(turns)
 
 
 @_backend.host_constant
@@ -457,31 +599,37 @@ def _host_turns(
     shape: tuple[int, ...],
 ) -> np.ndarray:
     """What `_counted_sines` takes for one axis, each row of this `shape`."""
-    frequency, phase = Waves(options, channels).along(axis)
+    line = (given_line if options.coordinate_range is None else share_line)(
+        options, axis
+    )
+    frequency, phase = Waves(options, channels).along(axis, line)
     rows = [row.reshape(shape) for row in _turns(frequency, phase, places)]
     return np.stack(rows).astype(dtype)
 
 
 @_backend.host_constant
 def _host_encode_turns(
-    rank: int,
+    options: WaveOptions | OptionItems,
     channels: int,
-    options: tuple[tuple[str, Any], ...],
     dtype: str,
     places: tuple[int, ...],
 ) -> np.ndarray:
     """The same for positions that each channel has of its own axis."""
-    waves = Waves(WaveOptions(rank, channels, **dict(options)), channels)
-    _, frequency, phase = waves.arrays()
+    options = _as_options(options)
+    lines = [given_line(options, axis) for axis in range(options.rank)]
+    _, frequency, phase = Waves(options, channels).over(lines)
     return _turns(frequency, phase, places).astype(dtype)
 
 
 @_backend.host_constant
-def _host_axes(
-    rank: int, channels: int, options: tuple[tuple[str, Any], ...]
-) -> np.ndarray:
-    waves = Waves(WaveOptions(rank, channels, **dict(options)), channels)
-    return waves.arrays()[0].astype("int32")
+def _host_axes(options: WaveOptions | OptionItems, channels: int) -> np.ndarray:
+    return Waves(_as_options(options), channels).arrays()[0].astype("int32")
+
+
+def _as_options(options: WaveOptions | OptionItems) -> WaveOptions:
+    if isinstance(options, WaveOptions):
+        return options
+    return WaveOptions(**dict(options))
 
 
 def _turns(
@@ -489,14 +637,18 @@ def _turns(
 ) -> np.ndarray:
     """For each place two rows: the turns of one unit there, exact bits and the rest.
 
-    Whole turns are left out. Two more rows have frequency and phase, in turns.
+    Whole turns are left out. Three more rows have the frequency, and the phase in exact
+    bits and a rest, all in turns.
     """
     turns = frequency / (2 * np.pi)
-    rows = []
+    rows: list[np.ndarray] = []
     for place in places:
         # Exact: float64 scaled by a power of two, less a whole number.
-        in_place = turns * float(_BASE) ** place
-        in_place = in_place - np.round(in_place)
-        exact = np.round(in_place * _EXACT_TURNS) / _EXACT_TURNS
-        rows += [exact, in_place - exact]
-    return np.stack([*rows, turns, phase / (2 * np.pi)])
+        rows += _exact_and_rest(turns * float(_BASE) ** place)
+    return np.stack([*rows, turns, *_exact_and_rest(phase / (2 * np.pi))])
+
+
+def _exact_and_rest(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    turns = turns - np.round(turns)
+    exact = np.round(turns * _EXACT_TURNS) / _EXACT_TURNS
+    return exact, turns - exact

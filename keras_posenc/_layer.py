@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import sys
 import warnings
@@ -12,7 +13,9 @@ import keras
 from keras import ops
 
 from keras_posenc import _backend
-from keras_posenc._arguments import float_policy
+from keras_posenc._arguments import float_policy, require_float
+from keras_posenc._options import WaveOptions
+from keras_posenc._positions import HostPositions, is_tensor
 
 Shape = tuple[int | None, ...]
 
@@ -39,6 +42,15 @@ class EncodingLayer(keras.layers.Layer):
         base["dtype"] = float_policy(base.get("dtype"), dtype_override)
         super().__init__(**base)
         self.supports_masking = True
+        # Keras would round positions to the compute dtype along with the input, which
+        # `as_float` casts.
+        self.autocast = False
+
+    def set_options(self, options: WaveOptions) -> None:
+        """Keeps the record that the layer works with, and attributes to be read."""
+        self._options = options
+        for name, value in dataclasses.asdict(options).items():
+            setattr(self, name, value)
 
     @property
     def available_dtype(self) -> str:
@@ -54,12 +66,14 @@ class EncodingLayer(keras.layers.Layer):
         return self.available_dtype
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and not kwargs and self._is_plain(args[0]):
-            return self.call(args[0])
+        if len(args) == 1 and kwargs.keys() <= _WHERE and self._is_plain(args[0]):
+            return self.call(args[0], **kwargs)
         inputs: Any
         inputs = args[0] if args else kwargs.get(self.call_signature_parameters[0])
         if isinstance(inputs, keras.KerasTensor):
             self.check_inputs(inputs)
+        else:
+            kwargs = _with_host_positions(kwargs)
         try:
             return super().__call__(*args, **kwargs)
         except Exception as error:
@@ -82,13 +96,16 @@ class EncodingLayer(keras.layers.Layer):
         return (
             self.built
             and (_backend.is_eager(inputs) or _backend.is_torch_compiled(inputs))
-            and (not self.autocast or _backend.has_dtype(inputs, self.input_dtype))
             and self.activity_regularizer is None
             and not _backend.has_mask(inputs)
             and keras.distribution.distribution() is None
         )
 
     def build(self, input_shape: Any) -> None:
+        # A map of policies may have one for the path of the layer, known from here on.
+        require_float(
+            "dtype", self.dtype_policy, self.compute_dtype, self.quantization_mode
+        )
         self.check_shape(tuple(input_shape))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -99,10 +116,7 @@ class EncodingLayer(keras.layers.Layer):
         """Raises a ValueError where inputs of `shape` do not fit this layer."""
 
     def as_float(self, inputs: Any, dtype: str) -> Any:
-        """`inputs` in `dtype`. Keras has cast real ones, except for `TimeDistributed`.
-
-        A cast that changes nothing would cost 2 to 5 us.
-        """
+        """`inputs` in `dtype`. A cast that changes nothing would cost 2 to 5 us."""
         return inputs if _backend.has_dtype(inputs, dtype) else ops.cast(inputs, dtype)
 
     def check_inputs(self, inputs: Any) -> None:
@@ -123,6 +137,18 @@ class EncodingLayer(keras.layers.Layer):
                 f"Received: inputs={inputs!r}"
             )
         self.check_shape(tuple(inputs.shape))
+
+
+# The arguments of `call` that say where its positions are.
+_WHERE = {"start_index", "positions"}
+
+
+def _with_host_positions(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """`kwargs` with positions that Keras leaves as they are."""
+    positions = kwargs.get("positions")
+    if positions is None or is_tensor(positions):
+        return kwargs
+    return {**kwargs, "positions": HostPositions(positions)}
 
 
 def has_dims(shape: Shape, ndim: int, channel_dim: int) -> bool:

@@ -7,7 +7,8 @@ from typing import Any, Unpack
 import keras
 
 from keras_posenc._arguments import positive_integer
-from keras_posenc._evaluate import encode_grid, kept_encoding
+from keras_posenc._encoding import encoding_at
+from keras_posenc._evaluate import kept_encoding
 from keras_posenc._layer import (
     EncodingLayer,
     LayerArguments,
@@ -15,7 +16,8 @@ from keras_posenc._layer import (
     dims_error,
     has_dims,
 )
-from keras_posenc._waves import WaveOptions
+from keras_posenc._options import WaveOptions
+from keras_posenc._positions import is_zero
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -80,28 +82,38 @@ class SinusoidEncoding(EncodingLayer):
         self.max_len = positive_integer("max_len", max_len)
         self._options = WaveOptions(rank=1, channels=self.hidden_dim)
 
-    def call(self, inputs: Any) -> Any:
+    def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
         self.check_inputs(inputs)
+        self._check_length(inputs.shape, start_index)
         dtype = self.available_dtype
         grid = (inputs, self._options, 2, (dtype,))
-        encoding = kept_encoding(*grid)
+        encoding = None
+        if positions is None and is_zero(start_index):
+            encoding = kept_encoding(*grid)
         if encoding is None:
-            encoding = encode_grid(*grid, self.hidden_dim)
+            encoding = encoding_at(*grid, self.hidden_dim, start_index, positions)
         return self.as_float(inputs, dtype) + encoding
 
     def check_shape(self, shape: Shape) -> None:
         if not has_dims(shape, 3, 2):
             raise dims_error(self, shape, 3, "(batch, length, hidden_dim)")
-        _, length, channels = shape
+        channels = shape[2]
         if channels != self.hidden_dim:
             raise ValueError(
                 f"{type(self).__name__} expects inputs of shape (batch, length, "
                 f"hidden_dim={self.hidden_dim}). Received: inputs of shape {shape}"
             )
-        if type(length) is int and length > self.max_len:
+        self._check_length(shape, 0)
+
+    def _check_length(self, shape: Shape, start_index: Any) -> None:
+        length = shape[1]
+        if type(length) is not int or type(start_index) is not int:
+            return
+        if start_index + length > self.max_len:
+            start = f" from start_index={start_index} on" if start_index else ""
             raise ValueError(
                 f"{type(self).__name__} expects at most "
-                f"max_len={self.max_len} positions, found {length}. "
+                f"max_len={self.max_len} positions, found {length}{start}. "
                 f"Received: inputs of shape {shape}"
             )
 

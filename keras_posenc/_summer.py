@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_posenc._encoding import PositionalEncoding
 from keras_posenc._layer import EncodingLayer, LayerArguments, Shape
+from keras_posenc._positions import HostPositions, is_zero
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -80,17 +81,17 @@ class Summer(EncodingLayer):
         x = keras.KerasTensor(tuple(input_shape), dtype=self.compute_dtype)
         _require_shape(self.penc(x), tuple(input_shape), self.penc)
 
-    def call(self, inputs: Any) -> Any:
-        penc, dtype = self.penc, self.available_dtype
+    def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
+        penc, dtype, where = self.penc, self.available_dtype, (start_index, positions)
         if _is_ours(penc):
-            encoding = penc.kept_encoding(inputs, dtype)
+            encoding = penc.kept_encoding(inputs, dtype, *where)
             if encoding is None:
                 self.check_inputs(inputs)
-                encoding = penc.new_encoding(inputs, dtype)
+                encoding = penc.new_encoding(inputs, dtype, *where)
             return self.as_float(inputs, dtype) + encoding
         self.check_inputs(inputs)
         inputs = self.as_float(inputs, dtype)
-        encoding = ops.cast(self._called_encoding(inputs), dtype)
+        encoding = ops.cast(self._called_encoding(inputs, *where), dtype)
         if None in (*inputs.shape, *encoding.shape):
             # Sizes that only TensorFlow's running graph knows: `+` would broadcast
             # what differs, `stack` refuses it.
@@ -118,10 +119,17 @@ class Summer(EncodingLayer):
         penc = keras.saving.deserialize_keras_object(copy.deepcopy(config.get("penc")))
         return super().from_config({**config, "penc": penc})
 
-    def _called_encoding(self, inputs: Any) -> Any:
+    def _called_encoding(self, inputs: Any, start_index: Any, positions: Any) -> Any:
+        # Only what was given: a layer that does not know it says so itself.
+        given = {} if is_zero(start_index) else {"start_index": start_index}
+        if positions is not None:
+            host = isinstance(positions, HostPositions)
+            given["positions"] = positions.values if host else positions
         # A new tensor leaves behind the mask that Keras hangs on the old one: it would
         # warn that a `penc` which knows no masks loses what Summer passes on.
-        encoding = self.penc(inputs if self.penc.supports_masking else inputs * 1)
+        encoding = self.penc(
+            inputs if self.penc.supports_masking else inputs * 1, **given
+        )
         _require_shape(encoding, tuple(inputs.shape), self.penc)
         return encoding
 

@@ -15,7 +15,7 @@ from keras_posenc._arguments import (
     positive_integer,
 )
 from keras_posenc._evaluate import host_table
-from keras_posenc._waves import WaveArguments, WaveOptions, require_options
+from keras_posenc._options import WaveArguments, WaveOptions, require_options
 
 
 def sinusoidal_table(

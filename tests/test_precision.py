@@ -236,16 +236,25 @@ def under_floatx(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["layer", "sum", "encode"])
-def test_another_floatx(
-    name: str, under_floatx: tuple[str, Any], request: pytest.FixtureRequest
-):
+def test_another_floatx(name: str, under_floatx: tuple[str, Any]):
     floatx, found = under_floatx
-    if (BACKEND, floatx, name) == ("jax", "float64", "encode"):
-        reason = "ops.sin of Keras 3.15.1 makes float32 of JAX's float64"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     assert found["dtypes"] == [floatx]
     # Rounded once; in the sum once more, and once when 0.25 is taken off again.
     assert found["errors"][name] <= COMPUTED[floatx] + 4 * HALF_UNIT[floatx]
+
+
+@pytest.mark.parametrize("policy", ["int32", "complex64", "int8_from_float32"])
+@pytest.mark.parametrize(
+    "make",
+    [kp.PositionalEncoding1D, kp.SinusoidEncoding],
+    ids=lambda make: make.__name__,
+)
+def test_an_entry_of_a_map_that_is_no_float(
+    make: Callable[..., keras.Layer], policy: str, set_policy: Callable[[Any], None]
+):
+    set_policy(map_of(places=policy))
+    with pytest.raises(ValueError, match="`dtype` must be a floating-point dtype"):
+        make(8, name="places")(np.zeros((1, 4, 8), "float32"))
 
 
 # Quantized models: the layers have nothing to quantize.

@@ -86,15 +86,9 @@ if BACKEND == "jax":
     each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
     each_spread = pytest.mark.parametrize("spread", SPREADS)
 
-    CALLS = [
-        pytest.param(case, way, id=f"{case.name}-{way}")
-        for case in CASES
-        for way in WAYS
-        if case.adds or way == "eager"
-    ]
-
-    @pytest.mark.parametrize(("case", "way"), CALLS)
+    @each_case
     @each_spread
+    @pytest.mark.parametrize("way", WAYS)
     def test_E4_the_output_is_spread_as_the_input(
         case: Case, spread: str, way: str, facts: Facts
     ):
@@ -102,6 +96,12 @@ if BACKEND == "jax":
         assert found["parts"] == [found["part"]] * 8
         assert found["alike"]
         assert found["error"] <= tolerance(case)
+
+    @each_case
+    @each_spread
+    def test_E4_what_is_kept_is_spread_too(case: Case, spread: str, facts: Facts):
+        found = facts["layers"][f"{case.name}-{spread}-eager"]
+        assert 0 < found["largest_kept"] <= found["part_of_one_element"]
 
     @each_case
     @each_spread

@@ -1,0 +1,101 @@
+"""The layer that encodes values: timesteps, timestamps, coordinates of points."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import keras
+
+from keras_posenc._arguments import positive_integer
+from keras_posenc._encoding import OptionArguments
+from keras_posenc._evaluate import encode_positions
+from keras_posenc._layer import EncodingLayer, Shape
+from keras_posenc._options import OPTION_NAMES, WaveOptions
+from keras_posenc._positions import checked_numbers, is_tensor, require_coordinates
+
+
+@keras.saving.register_keras_serializable(package="keras_posenc")
+class CoordinateEncoding(EncodingLayer):
+    """Sinusoidal encoding of values, not of places.
+
+    For diffusion timesteps, timestamps, coordinates of points, boxes: each value (with
+    `rank > 1`, each group of `rank` coordinates) becomes `channels` numbers, those that
+    `PositionalEncoding` has at that position. Real values are taken for the exact value
+    of their dtype; NumPy arrays are split before float32 could blur them, so that a
+    timestamp in seconds keeps its fraction. Computed in float32 or better under every
+    dtype policy and rounded once. Gradients flow to real values. Masks pass through.
+
+    Args:
+        channels: Integer. Channels of the encoding. Positive.
+        rank: Integer. Coordinates of a value. Positive. Defaults to `1`.
+        dtype_override: Another name of `dtype`. Defaults to `None`.
+        **kwargs: The options of `PositionalEncoding`, such as `max_wavelength`, and
+            base layer arguments such as `name` and `dtype`. With `coordinate_range`,
+            values are coordinates already.
+
+    Call arguments:
+        inputs: Tensor of any shape, or of shape `(..., rank)` for `rank > 1`. Integer
+            or real, negative too.
+
+    Returns:
+        Tensor of shape `(..., channels)`, in the layer's compute dtype.
+
+    Raises:
+        TypeError: If `channels` or `rank` is no integer, or inputs are no numbers.
+        ValueError: If an argument has no valid value; when called, if the last
+            dimension is not `rank`, or if the input is sparse or ragged.
+
+    Example:
+        >>> import keras
+        >>> import numpy as np
+        >>> from keras_posenc import CoordinateEncoding
+        >>> timesteps = np.array([0.0, 1.0, 999.0])
+        >>> keras.ops.shape(CoordinateEncoding(channels=320)(timesteps))
+        (3, 320)
+
+    Reference:
+        - Ho et al., 2020, arXiv:2006.11239, appendix B (timesteps).
+        - Mildenhall et al., 2020, arXiv:2003.08934, section 5.1 (points).
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        rank: int = 1,
+        dtype_override: Any = None,
+        **kwargs: Unpack[OptionArguments],
+    ):
+        base: dict[str, Any] = dict(kwargs)
+        options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
+        super().__init__(dtype_override=dtype_override, **base)
+        channels = positive_integer("channels", channels)
+        self.set_options(WaveOptions(rank, channels, **options))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and not is_tensor(args[0]):
+            # Keras would make a tensor of an array first, with float32 at best on JAX.
+            values = checked_numbers("inputs", args[0])
+            if not self.built:
+                self.build(values.shape)
+            return self.call(values)
+        return super().__call__(*args, **kwargs)
+
+    def call(self, inputs: Any) -> Any:
+        values = checked_numbers("inputs", inputs)
+        self.check_shape(tuple(values.shape))
+        channels = self._options.channels
+        assert channels is not None
+        return encode_positions(
+            values, self._options, channels, (self.available_dtype,)
+        )
+
+    def check_shape(self, shape: Shape) -> None:
+        require_coordinates("inputs", shape, self._options.rank)
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        shape = super().compute_output_shape(input_shape)
+        points = shape if self._options.rank == 1 else shape[:-1]
+        return (*points, self._options.channels)
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), **self._options.config()}

@@ -1,0 +1,236 @@
+"""Positions that a user gives: what they may be, and how a mask counts them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_posenc import _backend
+from keras_posenc._arguments import number_range, positive_integer
+
+
+class HostPositions:
+    """Positions that are no tensor, on their way through `Layer.__call__`.
+
+    Keras would make a tensor of an array, which on JAX has float32 at best: too few
+    digits for a timestamp.
+    """
+
+    def __init__(self, values: Any):
+        self.values = values
+
+
+def checked_numbers(name: str, values: Any) -> Any:
+    """A tensor as it is, anything else as an array of float64 or of integers."""
+    if isinstance(values, HostPositions):
+        values = values.values
+    if isinstance(values, keras.Variable):
+        values = ops.convert_to_tensor(values)
+    if not _backend.is_dense(values):
+        raise ValueError(
+            f"`{name}` must be dense; make sparse and ragged tensors dense first. "
+            f"Received: {name}={values!r}"
+        )
+    if not is_tensor(values):
+        array = _as_array(values)
+        if array is None:  # lists of different lengths
+            raise ValueError(
+                f"`{name}` must be numbers, or lists of as many numbers each. "
+                f"Received: {name}={values!r}"
+            )
+        values = array
+    if not (_is_integer(values.dtype) or _is_real(values.dtype)):
+        raise TypeError(
+            f"`{name}` must be integers or real numbers. "
+            f"Received: {name} of dtype {values.dtype}"
+        )
+    return values
+
+
+def _as_array(values: Any) -> np.ndarray | None:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return None
+
+
+def _is_integer(dtype: Any) -> bool:
+    name = _dtype_name(dtype)
+    return name != "bool" and keras.backend.is_int_dtype(name)
+
+
+def _is_real(dtype: Any) -> bool:
+    return keras.backend.is_float_dtype(_dtype_name(dtype))
+
+
+def _dtype_name(dtype: Any) -> str:
+    """Keras's name, or one of no number."""
+    try:
+        return keras.backend.standardize_dtype(dtype)
+    except ValueError:
+        return "bool"
+
+
+def is_tensor(value: Any) -> bool:
+    return ops.is_tensor(value) or isinstance(value, keras.KerasTensor)
+
+
+def require_coordinates(name: str, shape: tuple[Any, ...], rank: int) -> None:
+    """Raises where several axes do not have one coordinate each."""
+    if rank > 1 and (not shape or shape[-1] != rank):
+        raise ValueError(
+            f"`{name}` must have shape (..., {rank}), with a coordinate on each of "
+            f"the rank={rank} axes. Received: {name} of shape {shape}"
+        )
+
+
+def checked_positions(positions: Any, sizes: tuple[Any, ...], batch: Any) -> Any:
+    """Positions of a grid of these sizes, with a dimension for the batch."""
+    positions = checked_numbers("positions", positions)
+    rank = len(sizes)
+    expected = (*sizes, rank) if rank > 1 else sizes
+    shape = tuple(positions.shape)
+    if len(shape) == len(expected):
+        expected_shape = expected
+        positions = positions[None]
+    else:
+        expected_shape = (batch, *expected)
+    if len(shape) != len(expected_shape) or any(
+        type(size) is int and type(wanted) is int and size != wanted
+        for size, wanted in zip(shape, expected_shape, strict=True)
+    ):
+        raise ValueError(
+            f"`positions` must have shape {expected}, or {(batch, *expected)} with "
+            f"those of each element of the batch. Received: positions of shape {shape}"
+        )
+    return positions
+
+
+def checked_starts(start_index: Any, rank: int) -> tuple[Any, ...]:
+    """From where each axis counts; () if from 0, as without a `start_index`."""
+    if is_zero(start_index):
+        return ()
+    if rank == 1:
+        return (_checked_start(start_index, start_index, vector=True),)
+    if not isinstance(start_index, (tuple, list)) or len(start_index) != rank:
+        raise ValueError(
+            f"`start_index` must hold one integer for each of the {rank} axes. "
+            f"Received: start_index={start_index!r}"
+        )
+    starts = tuple(_checked_start(start, start_index) for start in start_index)
+    return () if all(is_zero(start) for start in starts) else starts
+
+
+def is_zero(start_index: Any) -> bool:
+    """Whether it is the number 0, which tensors never are."""
+    return (
+        isinstance(start_index, int)
+        and not isinstance(start_index, bool)
+        and _backend.is_known(start_index)
+        and start_index == 0
+    )
+
+
+def _checked_start(start: Any, received: Any, *, vector: bool = False) -> Any:
+    """An `int`, or a tensor of integers."""
+    if not (is_tensor(start) or isinstance(start, (bool, np.bool_))):
+        try:
+            return operator.index(start)
+        except TypeError:
+            start = _as_array(start)
+    dtype = getattr(start, "dtype", bool)
+    if not _is_integer(dtype):
+        raise TypeError(_start_message(received, vector))
+    if len(start.shape) > vector:
+        raise ValueError(_start_message(received, vector))
+    return start if is_tensor(start) else ops.convert_to_tensor(start)
+
+
+def _start_message(received: Any, vector: bool) -> str:
+    # On its own: torch.compile cannot write out the tensor that was received.
+    also = " or of one for each element of the batch" if vector else ""
+    return (
+        f"`start_index` must be an integer, or a tensor of one{also}. "
+        f"Received: start_index={received!r}"
+    )
+
+
+def positions_from_mask(
+    mask: Any,
+    rank: int = 1,
+    *,
+    start: int = 0,
+    masked: float | None = None,
+    normalize: tuple[float, float] | None = None,
+    eps: float = 0.0,
+) -> Any:
+    """Positions that count the real places along each axis, for `positions=`.
+
+    For batches that are padded, on whichever side, so that the first real place of
+    each sample is position `start`, wherever it lies.
+
+    Args:
+        mask: Boolean tensor or array of shape `(batch, *sizes)` with `rank` sizes.
+            True at what is real, False at padding, as masks are in Keras.
+        rank: Integer. Number of axes. Defaults to `1`.
+        start: Integer. Position of the first real place. Defaults to `0`.
+        masked: Number or `None`. The position of padding. `None` keeps the count
+            that has been reached there. Defaults to `None`.
+        normalize: Pair of numbers `(low, high)`, or `None`. With `count` the running
+            count, which is `start` at the first real place, and `last` what it has
+            reached at the end of the axis, positions are
+            `low + (high - low) * count / (last + eps)`. Defaults to `None`.
+        eps: Float. See `normalize`. Defaults to `0.0`.
+
+    Returns:
+        Tensor of integers, or of float32 with `normalize`, of the mask's shape for
+        one axis, else of shape `(batch, *sizes, rank)`.
+
+    Raises:
+        TypeError: If an argument is no number.
+        ValueError: If `mask` has another number of dimensions, if `normalize` is no
+            pair, the lower number first, or if there is an `eps` without it.
+
+    Example:
+        >>> import numpy as np
+        >>> import keras
+        >>> from keras_posenc import positions_from_mask
+        >>> mask = np.array([[True, True, True, False, False]])
+        >>> positions = positions_from_mask(mask, start=2, masked=1)  # as in fairseq
+        >>> print(keras.ops.convert_to_numpy(positions))
+        [[2 3 4 1 1]]
+
+    Reference:
+        - Ott et al., 2019, arXiv:1904.01038 (`make_positions` of fairseq).
+        - Carion et al., 2020, arXiv:2005.12872 (the normalized count of DETR).
+    """
+    rank = positive_integer("rank", rank)
+    limits = number_range("normalize", normalize)
+    if eps and limits is None:
+        raise ValueError(
+            f"`eps` must be 0 without `normalize`, which it is about. Received: "
+            f"eps={eps!r}"
+        )
+    mask = ops.cast(ops.convert_to_tensor(mask), "bool")
+    if len(mask.shape) != rank + 1:
+        raise ValueError(
+            f"`mask` must have shape (batch, *sizes) with rank={rank} sizes. "
+            f"Received: mask of shape {tuple(mask.shape)}"
+        )
+    real = ops.cast(mask, "int32")
+    axes = []
+    for axis in range(1, rank + 1):
+        count = ops.cast(ops.cumsum(real, axis=axis), "int32") + (start - 1)
+        if limits is not None:
+            low, high = limits
+            count = ops.cast(count, "float32")
+            last = ops.take(count, [-1], axis=axis)
+            count = low + (high - low) * count / (last + eps)
+        if masked is not None:
+            count = ops.where(mask, count, ops.cast(masked, count.dtype))
+        axes.append(count)
+    return axes[0] if rank == 1 else ops.stack(axes, axis=-1)
