@@ -62,6 +62,7 @@ class CoordinateEncoding(EncodingLayer):
         self,
         channels: int,
         rank: int = 1,
+        *,
         dtype_override: Any = None,
         **kwargs: Unpack[OptionArguments],
     ):

@@ -93,20 +93,58 @@ class PositionalEncoding(EncodingLayer):
 
     and the blocks, one after the other, are cut to `channels`. Positions count from
     0. The numbers are computed in float32 or better under every dtype policy and
-    rounded once. Masks pass through.
+    rounded once. Masks pass through. The options make of it the encoding that another
+    project has published; each is independent of the others.
 
     Args:
         rank: Integer. Number of axes between batch and channels. At least 1.
         channels: Integer or `None`. Channels that the encoding is made for. An input
-            with fewer gets the first ones; one with more gets the `rank * P` that
-            there are, with a warning. `None` means each input's own number. Defaults
-            to `None`.
+            with fewer gets the first ones; one with more gets those that there are,
+            with a warning. `None` means each input's own number. Defaults to `None`.
         dtype_override: Another name of `dtype`. Defaults to `None`.
         data_format: String, `"channels_last"` or `"channels_first"`. Where the input
             has its channels. Defaults to `"channels_last"`.
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions: the longest wave
-            has nearly this length. Positive. Defaults to `10000.0`.
+            has nearly this length. Positive. Others call it temperature, base or
+            theta. Defaults to `10000.0`.
+        endpoint: Boolean. Whether the longest wave has exactly that length: with `K`
+            frequencies, they are `max_wavelength**(-k / (K - 1))` instead of
+            `max_wavelength**(-k / K)`. Defaults to `False`.
+        frequencies: List of floats, or one list for each axis, or `None`. The
+            frequencies themselves, in radians per unit of the coordinate, in place of
+            the two options above. Defaults to `None`.
+        layout: String. The order in which axis, frequency and phase (sine, cosine)
+            flatten into channels, slowest first: `"interleaved"`, which is
+            `"axis freq phase"`; `"concatenated"`, which is `"axis phase freq"`; or
+            these three words in another order. Defaults to `"interleaved"`.
+        cos_first: Boolean. Whether cosines come before sines. Defaults to `False`.
+        axis_order: List of integers or `None`. Which axis fills the first channels,
+            which the next, and so on. `None` means their order in the input. Defaults
+            to `None`.
+        split: List of even integers or `None`. Channels for each axis, in the order
+            of the input's axes, adding up to `channels`. `None` means as many for each.
+            Defaults to `None`.
+        remainder: String. What becomes of channels that do not divide by `2 * rank`:
+            `"truncate"` rounds up and cuts, `"pad"` rounds down and puts zeros last,
+            `"error"` raises. Defaults to `"truncate"`.
+        offset: Float, or one for each axis, in positions. The coordinate of position
+            `i` is `scale * (i + offset)`. Defaults to `0.0`.
+        scale: Float, or one for each axis. See `offset`. Defaults to `1.0`.
+        coordinate_range: Pair of floats `(low, high)` or `None`. Coordinates that
+            spread over a range whatever the size `n` of the axis:
+            `scale * (low + (high - low) * (i + offset) / (n + eps))`. Defaults to
+            `None`.
+        align_corners: Boolean. Whether to divide by `n - 1` there, so that the last
+            position has the coordinate `high`; a lone one has `low`. Defaults to
+            `False`.
+        eps: Float. See `coordinate_range`. Not negative. Defaults to `0.0`.
+        grid: List of integers, one size for each axis, or `None`. For inputs that are
+            a flat sequence of tokens, `(batch, prefix_tokens + prod(grid), channels)`,
+            as a vision transformer has: the grid that they come from, row by row.
+            Defaults to `None`.
+        prefix_tokens: Integer. Tokens before those of the grid, such as a class token
+            or registers, which get zeros. Defaults to `0`.
         **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
             string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
 
@@ -114,16 +152,26 @@ class PositionalEncoding(EncodingLayer):
         inputs: Tensor of shape `(batch, *sizes, channels)`, or
             `(batch, channels, *sizes)` with `data_format="channels_first"`, of any
             dtype. Only its shape matters.
+        start_index: Integer, or a tuple with one for each of several axes. The
+            position of the first element, as in decoding step by step, or of a tile of
+            a larger image. Each may be a scalar tensor, so that one graph serves all.
+            For one axis also a vector with one for each element of the batch. May be
+            negative. Defaults to `0`.
+        positions: Tensor or array of integer or real numbers, or `None`. Positions in
+            place of the counted ones: of shape `(x,)` or `(batch, x)` for one axis,
+            `(*sizes, rank)` or `(batch, *sizes, rank)` for several. Arrays of float64
+            keep their digits in eager calls. With `coordinate_range` they are
+            coordinates already. Gradients flow to real ones. Defaults to `None`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
         layer's compute dtype.
 
     Raises:
-        TypeError: If `rank` or `channels` is no integer, or `max_wavelength` no
-            number.
-        ValueError: If an argument has no valid value; when called, if the input has
-            another rank, an unknown number of channels, or is sparse or ragged.
+        TypeError: If an argument has the wrong type, such as `channels="8"`.
+        ValueError: If an argument has no valid value, or contradicts another one; when
+            called, if the input has another rank, an unknown number of channels, or is
+            sparse or ragged, or if `start_index` or `positions` do not fit it.
 
     Example:
         >>> import numpy as np
@@ -132,9 +180,16 @@ class PositionalEncoding(EncodingLayer):
         >>> video = np.zeros((2, 16, 24, 24, 96))
         >>> keras.ops.shape(PositionalEncoding(rank=3)(video))
         (2, 16, 24, 24, 96)
+        >>> patches = np.zeros((2, 1 + 14 * 14, 768))
+        >>> mae = PositionalEncoding(
+        ...     rank=2, layout="concatenated", axis_order=[1, 0],
+        ...     grid=[14, 14], prefix_tokens=1)
+        >>> keras.ops.shape(mae(patches))
+        (2, 197, 768)
 
     Reference:
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5 (rank 1).
+        - He et al., 2021, arXiv:2111.06377, appendix A (tokens of a grid).
     """
 
     def __init__(
@@ -355,12 +410,14 @@ class PositionalEncoding1D(_FixedRank):
             has its channels. Defaults to `"channels_last"`.
         max_wavelength: Float. The base of the geometric series of wavelengths, in
             units of `2 * pi` positions. Positive. Defaults to `10000.0`.
-        **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
-            string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
+            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
+            torch or JAX dtype, or a dtype policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, x, channels)`, or `(batch, channels, x)`
             with `data_format="channels_first"`, of any dtype. Only its shape matters.
+        start_index, positions: As in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -414,12 +471,14 @@ class PositionalEncoding2D(_FixedRank):
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions. Positive.
             Defaults to `10000.0`.
-        **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
-            string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
+            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
+            torch or JAX dtype, or a dtype policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, x, y, channels)`, or `(batch, channels, x, y)`
             with `data_format="channels_first"`, of any dtype. Only its shape matters.
+        start_index, positions: As in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -474,13 +533,15 @@ class PositionalEncoding3D(_FixedRank):
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions. Positive.
             Defaults to `10000.0`.
-        **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
-            string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
+            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
+            torch or JAX dtype, or a dtype policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, x, y, z, channels)`, or
             `(batch, channels, x, y, z)` with `data_format="channels_first"`, of any
             dtype. Only its shape matters.
+        start_index, positions: As in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -530,12 +591,14 @@ class PositionalEncodingPermute1D(_FixedChannelsFirst):
         dtype_override: Another name of `dtype`. Defaults to `None`.
         max_wavelength: Float. The base of the geometric series of wavelengths, in
             units of `2 * pi` positions. Positive. Defaults to `10000.0`.
-        **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
-            string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
+            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
+            torch or JAX dtype, or a dtype policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, channels, x)`, of any dtype. Only its
             shape matters.
+        start_index, positions: As in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -587,12 +650,14 @@ class PositionalEncodingPermute2D(_FixedChannelsFirst):
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions. Positive.
             Defaults to `10000.0`.
-        **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
-            string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
+            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
+            torch or JAX dtype, or a dtype policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, channels, x, y)`, of any dtype. Only its
             shape matters.
+        start_index, positions: As in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -647,12 +712,14 @@ class PositionalEncodingPermute3D(_FixedChannelsFirst):
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions. Positive.
             Defaults to `10000.0`.
-        **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
-            string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
+            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
+            torch or JAX dtype, or a dtype policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, channels, x, y, z)`, of any dtype. Only its
             shape matters.
+        start_index, positions: As in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the

@@ -46,6 +46,7 @@ class SinusoidEncoding(EncodingLayer):
     Call arguments:
         inputs: Tensor of shape `(batch, length, hidden_dim)`, of any dtype. Integers
             and booleans become numbers of the compute dtype.
+        start_index, positions: As in `PositionalEncoding1D`.
 
     Returns:
         Tensor of the input's shape, in the layer's compute dtype: the input plus the

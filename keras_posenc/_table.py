@@ -37,7 +37,7 @@ def sinusoidal_table(
         dtype: String, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy,
             of a floating-point type. `None` means Keras's global policy. Defaults
             to `"float32"`.
-        **options: `max_wavelength` as in `PositionalEncoding`.
+        **options: `max_wavelength` and the other options of `PositionalEncoding`.
 
     Returns:
         NumPy array of shape `(*shape, channels)` and the given dtype.

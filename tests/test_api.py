@@ -18,7 +18,7 @@ import keras
 import pytest
 
 import keras_posenc
-from keras_posenc._waves import WaveArguments, WaveOptions
+from keras_posenc._options import WaveArguments, WaveOptions
 
 PACKAGE = Path(keras_posenc.__file__).parent
 MODULES = sorted(PACKAGE.glob("**/*.py"))
@@ -33,6 +33,11 @@ FUNCTIONS = [
     name
     for name in keras_posenc.__all__
     if inspect.isfunction(getattr(keras_posenc, name))
+]
+TAKING_OPTIONS = [
+    name
+    for name in FUNCTIONS
+    if inspect.getfullargspec(getattr(keras_posenc, name)).varkw
 ]
 
 
@@ -128,6 +133,9 @@ def test_every_wave_option_can_be_given():
     assert fields == ["rank", "channels", *WaveArguments.__annotations__]
 
 
+USUAL = ["max_wavelength"]
+
+
 def documented(thing: Any) -> dict[str, str]:
     """Argument -> what its entry under "Args:" says."""
     section = re.search(r"\nArgs:\n(.*?)\n\n", inspect.getdoc(thing), re.DOTALL)[1]
@@ -148,12 +156,12 @@ def arguments(cls: type) -> dict[str, object]:
     """Argument -> default, of the constructor and of the options that it passes on."""
     found = written_arguments(cls.__init__)
     if issubclass(cls, keras_posenc.PositionalEncoding):
-        options = inspect.signature(WaveOptions).parameters.values()
-        found |= {
-            option.name: option.default
-            for option in options
-            if option.name not in ("rank", "channels")
-        }
+        options = written_arguments(WaveOptions)
+        # The general class says what each means; the others, of the one most used.
+        names = [*options][2:] if cls is keras_posenc.PositionalEncoding else USUAL
+        found |= {name: options[name] for name in names}
+    if cls is keras_posenc.PositionalEncoding:
+        found |= {"grid": None, "prefix_tokens": 0}
     return found
 
 
@@ -166,15 +174,19 @@ def test_docstring_lists_every_argument(name: str):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_docstring_of_a_function_lists_every_argument(name: str):
     function = getattr(keras_posenc, name)
-    assert [*documented(function)] == [*written_arguments(function), "**options"]
+    rest = ["**options"] if name in TAKING_OPTIONS else []
+    assert [*documented(function)] == [*written_arguments(function), *rest]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_docstring_of_a_function_names_every_option(name: str):
-    """They are those of the layers, whose docstrings say what they mean."""
-    options = documented(getattr(keras_posenc, name))["**options"]
-    named = re.findall(r"`([a-z_]+)`", options)
-    assert named == [*WaveArguments.__annotations__]
+@pytest.mark.parametrize(
+    ("name", "rest"),
+    [
+        *((name, "**options") for name in TAKING_OPTIONS),
+        ("CoordinateEncoding", "**kwargs"),
+    ],
+)
+def test_docstring_says_where_the_options_are_explained(name: str, rest: str):
+    assert "`PositionalEncoding`" in documented(getattr(keras_posenc, name))[rest]
 
 
 def documented_defaults(thing: Any, names: Iterable[str]) -> dict[str, object]:
@@ -233,6 +245,7 @@ def test_only_leading_arguments_are_positional(name: str):
     """What follows them cannot be given by place, and so by mistake."""
     spec = inspect.getfullargspec(getattr(keras_posenc, name).__init__)
     leading = {
+        "CoordinateEncoding": ["self", "channels", "rank"],
         "PositionalEncoding": ["self", "rank", "channels", "dtype_override"],
         "SinusoidEncoding": ["self", "hidden_dim", "max_len"],
         "Summer": ["self", "penc"],
@@ -242,6 +255,8 @@ def test_only_leading_arguments_are_positional(name: str):
 
 LEADING = {
     "encode": ["positions", "channels"],
+    "positions_from_mask": ["mask", "rank"],
+    "presets": ["rank"],
     "sinusoidal_table": ["shape", "channels"],
 }
 
