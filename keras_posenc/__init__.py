@@ -7,6 +7,7 @@
     SinusoidEncoding(hidden_dim, max_len)  input + 1D encoding, up to a length
     sinusoidal_table(shape, channels)      the encoding as a NumPy array
     encode(positions, channels)            the encoding of any positions, as a tensor
+    presets()                              names of published encodings, each in words
 
 Inside, `_waves` makes waves of the options, `_evaluate` makes numbers of the waves, and
 the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to their input.
@@ -25,6 +26,7 @@ from keras_posenc._encoding import (
     PositionalEncodingPermute3D,
 )
 from keras_posenc._positions import positions_from_mask
+from keras_posenc._presets import presets
 from keras_posenc._sinusoid import SinusoidEncoding
 from keras_posenc._summer import Summer
 from keras_posenc._table import sinusoidal_table
@@ -61,6 +63,7 @@ __all__ = [
     "__version__",
     "encode",
     "positions_from_mask",
+    "presets",
     "sinusoidal_table",
     "tf_encodings",
     "torch_encodings",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import keras
 
@@ -12,10 +12,11 @@ from keras_posenc._evaluate import encode_positions
 from keras_posenc._layer import EncodingLayer, Shape
 from keras_posenc._options import OPTION_NAMES, WaveOptions
 from keras_posenc._positions import checked_numbers, is_tensor, require_coordinates
+from keras_posenc._presets import FromPreset
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
-class CoordinateEncoding(EncodingLayer):
+class CoordinateEncoding(FromPreset, EncodingLayer):
     """Sinusoidal encoding of values, not of places.
 
     For diffusion timesteps, timestamps, coordinates of points, boxes: each value (with
@@ -57,6 +58,8 @@ class CoordinateEncoding(EncodingLayer):
         - Ho et al., 2020, arXiv:2006.11239, appendix B (timesteps).
         - Mildenhall et al., 2020, arXiv:2003.08934, section 5.1 (points).
     """
+
+    _rank: ClassVar[int] = 1
 
     def __init__(
         self,

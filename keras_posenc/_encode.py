@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,6 +12,7 @@ from keras_posenc._arguments import float_policy, positive_integer
 from keras_posenc._evaluate import encode_positions
 from keras_posenc._options import WaveArguments, require_options
 from keras_posenc._positions import checked_numbers, require_coordinates
+from keras_posenc._presets import preset_options
 
 
 def encode(
@@ -19,6 +21,7 @@ def encode(
     *,
     rank: int = 1,
     dtype: Any = None,
+    preset: str | None = None,
     **options: Unpack[WaveArguments],
 ) -> Any:
     """The sinusoidal encoding of any positions: integer or real, negative, repeated.
@@ -44,6 +47,8 @@ def encode(
         dtype: String, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy, of
             a floating-point type. `None` means Keras's global policy. Defaults to
             `None`.
+        preset: String or `None`. One of the names that `keras_posenc.presets()` lists,
+            for its options. Those that are given win. Defaults to `None`.
         **options: `max_wavelength` and the other options of `PositionalEncoding`.
 
     Returns:
@@ -70,7 +75,10 @@ def encode(
     rank = positive_integer("rank", rank)
     channels = positive_integer("channels", channels)
     require_options(options)
-    items = tuple((name, _as_tuples(value)) for name, value in options.items())
+    chosen: Mapping[str, Any] = options
+    if preset is not None:
+        chosen = preset_options(preset, rank, channels, options)
+    items = tuple((name, _as_tuples(value)) for name, value in chosen.items())
     positions = checked_numbers("positions", positions)
     require_coordinates("positions", tuple(positions.shape), rank)
     return encode_positions(

@@ -28,6 +28,7 @@ from keras_posenc._layer import (
 )
 from keras_posenc._options import OPTION_NAMES, WaveArguments, WaveOptions
 from keras_posenc._positions import checked_positions, checked_starts, is_zero
+from keras_posenc._presets import FromPreset
 from keras_posenc._waves import Waves
 
 
@@ -82,7 +83,7 @@ def encoding_at(
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
-class PositionalEncoding(EncodingLayer):
+class PositionalEncoding(FromPreset, EncodingLayer):
     """Sinusoidal encoding of the positions of a grid of any rank.
 
     With `P = 2 * ceil(channels / (2 * rank))` channels for each axis, the block of
@@ -343,6 +344,7 @@ class _FixedRank(PositionalEncoding):
     """`PositionalEncoding` whose class says the rank, so that no argument does."""
 
     _rank: ClassVar[int]
+    _family: ClassVar[str] = "PositionalEncoding"
 
     def __init__(
         self,
@@ -364,6 +366,8 @@ class _FixedRank(PositionalEncoding):
 
 class _FixedChannelsFirst(_FixedRank):
     """The same with channels first, whatever `keras.config.image_data_format()`."""
+
+    _family: ClassVar[str] = "PositionalEncodingPermute"
 
     def __init__(
         self,

@@ -276,6 +276,18 @@ def host_table(
     return functools.reduce(np.add, terms)
 
 
+def host_points(
+    options: WaveOptions, channels: int, positions: np.ndarray
+) -> np.ndarray:
+    """The encoding of positions `(..., rank)`, in float64."""
+    lines = [given_line(options, axis) for axis in range(options.rank)]
+    axis, frequency, phase = Waves(options, channels).over(lines)
+    # The sine of infinity is NaN, as it is everywhere else.
+    with np.errstate(invalid="ignore"):
+        angles = positions.astype("float64")[..., axis] * frequency + phase
+        return np.sin(angles)
+
+
 def _host_sines(
     options: WaveOptions, channels: int, axis: int, size: int, start: int, dtype: str
 ) -> np.ndarray:
