@@ -56,8 +56,8 @@ def sinusoidal_table(
     Raises:
         TypeError: If `shape` or `channels` holds something that is no integer, or
             `positions` something that is no number.
-        ValueError: If an argument has no valid value, or if there are both a `shape`
-            and `positions`, or neither.
+        ValueError: If an argument has no valid value, or if there is a `shape` beside
+            `positions`.
 
     Example:
         >>> from keras_posenc import sinusoidal_table
@@ -73,9 +73,9 @@ def sinusoidal_table(
     Reference:
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5 (one axis).
     """
-    if (shape is None) is (positions is None):
+    if positions is not None and shape is not None:
         raise ValueError(
-            "`shape` must be None beside `positions`, and be given without them. "
+            "`shape` must be None beside `positions`, which say where everything is. "
             f"Received: shape={shape!r}, positions={positions!r}"
         )
     require_options(options)
