@@ -1,4 +1,4 @@
-"""What the README and the docstrings show is run, on every backend it is meant for."""
+"""What the README, the guides and the docstrings show is run, on every backend."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ import keras_posenc
 
 BACKENDS = ("jax", "tensorflow", "torch")
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
 # A block of Python, and the output where one is shown right below it.
-BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", README, re.DOTALL)
+BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
+BLOCKS = {
+    name: BLOCK.findall((ROOT / name).read_text())
+    for name in ("README.md", "docs/porting.md")
+}
 
 
 def meant_for(code: str) -> tuple[str, ...]:
@@ -26,8 +29,9 @@ def meant_for(code: str) -> tuple[str, ...]:
 
 
 RUNS = [
-    pytest.param(code, output, backend, id=f"block{number}-{backend}")
-    for number, (code, output) in enumerate(BLOCKS, start=1)
+    pytest.param(code, output, backend, id=f"{name}-block{number}-{backend}")
+    for name, blocks in BLOCKS.items()
+    for number, (code, output) in enumerate(blocks, start=1)
     for backend in meant_for(code)
 ]
 
@@ -45,14 +49,15 @@ def run(backend: str, *arguments: str, cwd: Path) -> str:
 
 
 @pytest.mark.parametrize(("code", "output", "backend"), RUNS)
-def test_readme_block(code: str, output: str, backend: str, tmp_path: Path):
+def test_block(code: str, output: str, backend: str, tmp_path: Path):
     printed = run(backend, "-c", code, cwd=tmp_path)
     if output:
         assert printed.splitlines() == output.splitlines()
 
 
-def test_the_readme_has_blocks_with_outputs():
-    assert len([output for _, output in BLOCKS if output]) >= 2
+@pytest.mark.parametrize("name", BLOCKS)
+def test_there_are_blocks_with_outputs(name: str):
+    assert len([output for _, output in BLOCKS[name] if output]) >= 2
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
