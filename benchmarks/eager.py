@@ -23,8 +23,8 @@ SLOWER_OF_TWO = 1.05  # on torch
 WHY_A_TORCH_MODULE_IS_FASTER = """\
 `positional-encodings` is a plain torch module. A Keras layer on torch goes through
 `keras.Layer.__call__` first, which takes a fixed time (`overhead.md`) that the stored
-table pays as well, and that weighs the more the smaller the input is. `growth.md` has
-the size from which on `Summer` is ahead."""
+table pays, and that `Summer` leaves out where it is of no use. What is left weighs the
+more the smaller the input is. `growth.md` has the size from which on `Summer` is ahead."""
 
 
 def main() -> None:

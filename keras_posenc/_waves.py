@@ -11,6 +11,7 @@ are a key to pass on; nothing here knows tensors.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,7 +51,10 @@ class Waves:
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Axis, frequency (radians per unit of the coordinate) and phase (radians)."""
-        bands = np.array(self._bands)
+        if self.channels > sys.maxsize:
+            raise MemoryError(f"No array has {self.channels} channels")
+        # What comes after as many others as there are channels is not among them.
+        bands = np.array([min(count, self.channels) for count in self._bands])
         axis = np.repeat(np.arange(self.options.rank), 2 * bands)
         first_band = np.cumsum(bands) - bands
         band = np.repeat(np.arange(bands.sum()), 2) - first_band[axis]
@@ -59,7 +63,7 @@ class Waves:
         place = {"axis": np.array(self._places())[axis], "freq": band, "phase": second}
         words = layout_words("layout", self.options.layout)
         order = np.lexsort([place[word] for word in reversed(words)])[: self.channels]
-        frequency = np.repeat(self._frequencies(), 2)
+        frequency = np.repeat(self._frequencies(bands), 2)
         quarter_turns = second ^ self.options.cos_first
         zeros = (0, self.channels - len(order))
         return (
@@ -101,18 +105,19 @@ class Waves:
                 before += math.prod(sizes[word] for word in faster)
         return before < self.channels
 
-    def _frequencies(self) -> np.ndarray:
-        """Those of the first axis, then those of the second, and so on."""
+    def _frequencies(self, counts: np.ndarray) -> np.ndarray:
+        """The first ones of the first axis, then those of the second, and so on."""
         return np.concatenate(
-            [self._along_axis(axis, bands) for axis, bands in enumerate(self._bands)]
+            [self._along_axis(axis, count) for axis, count in enumerate(counts)]
         )
 
-    def _along_axis(self, axis: int, bands: int) -> np.ndarray:
+    def _along_axis(self, axis: int, count: int) -> np.ndarray:
         if self.options.frequencies is not None:
-            return np.array(self.options.frequencies_along(axis), "float64")
+            return np.array(self.options.frequencies_along(axis)[:count], "float64")
         base = np.float64(per_axis(self.options.max_wavelength, axis))
+        bands = self._bands[axis]
         steps = max(bands - 1, 1) if self.options.endpoint else bands
-        return base ** -(np.arange(bands) / steps)
+        return base ** -(np.arange(count) / float(steps))
 
     def _places(self) -> list[int]:
         """The place of each axis among the axes."""

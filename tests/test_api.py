@@ -7,6 +7,7 @@ import importlib.metadata
 import importlib.resources
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -102,8 +103,14 @@ def test_one_module_imports_backends():
 
 
 def run(code: str) -> dict[str, object]:
+    # Users' Python keeps the bytecode of what it imports.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     output = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return json.loads(output.stdout.splitlines()[-1])
 

@@ -331,18 +331,18 @@ LAYER_ONLY = r"`penc` must be a Keras layer that returns .* Received: penc="
 WRONG: dict[str, tuple[str, Callable[[Record], None], str]] = {
     "unknown-option": (
         "P1",
-        with_option("scale", 2),
-        r"Unrecognized keyword arguments .*'scale': 2",
+        with_option("stretch", 2),
+        r"Unrecognized keyword arguments .*'stretch': 2",
     ),
     "unknown-option-of-a-summer": (
         "S(P1)",
-        with_option("scale", 2),
-        r"Unrecognized keyword arguments .*'scale': 2",
+        with_option("stretch", 2),
+        r"Unrecognized keyword arguments .*'stretch': 2",
     ),
     "unknown-option-of-an-inner-layer": (
         "S(P1)",
-        in_penc(with_option("scale", 2)),
-        r"Unrecognized keyword arguments .*'scale': 2",
+        in_penc(with_option("stretch", 2)),
+        r"Unrecognized keyword arguments .*'stretch': 2",
     ),
     "text-for-a-number": (
         "P1",
