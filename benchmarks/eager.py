@@ -24,7 +24,7 @@ WHY_A_TORCH_MODULE_IS_FASTER = """\
 `positional-encodings` is a plain torch module. A Keras layer on torch goes through
 `keras.Layer.__call__` first, which takes a fixed time (`overhead.md`) that the stored
 table pays, and that `Summer` leaves out where it is of no use. What is left weighs the
-more the smaller the input is. `growth.md` has the size from which on `Summer` is ahead."""
+more the smaller the input is: `growth.md` has the size from which on `Summer` leads."""
 
 
 def main() -> None:
