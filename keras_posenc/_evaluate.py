@@ -436,12 +436,8 @@ def _shares(
     """
     n = ops.sum(ops.ones_like(positions))
     several = ops.cast(n > 1, dtype)
-    offset = per_axis(options.offset, axis)
-    whole = math.floor(offset)
-    digits_of_offset, fraction = divmod((offset - whole) * SHARES, 1)
-    high, low = divmod(int(digits_of_offset), _SHARE_BASE)
-    eps = options.eps - math.floor(options.eps)
-    n = n - 1 if options.align_corners else n + math.floor(options.eps)
+    whole, high, low, fraction, whole_eps, eps = _share_numbers(options, axis)
+    n = n - 1 if options.align_corners else n + whole_eps
     n = ops.maximum(n, 1)
     # Digit by digit, as in a long division, so that no integer gets too large.
     dividend = (positions + whole) * _SHARE_BASE + high
@@ -459,6 +455,18 @@ def _shares(
     if options.align_corners:  # One position lies at the lower end.
         parts, rest = parts * ops.cast(several, parts.dtype), rest * several
     return _digits(parts, 2, lambda digit: ops.cast(digit, dtype)), rest
+
+
+@_backend.host_constant  # torch.compile takes the options' floats for symbols
+def _share_numbers(
+    options: WaveOptions, axis: int
+) -> tuple[int, int, int, float, int, float]:
+    """The offset as whole positions, two digits and a rest; eps, whole and rest."""
+    offset = per_axis(options.offset, axis)
+    whole, whole_eps = math.floor(offset), math.floor(options.eps)
+    digits, fraction = divmod((offset - whole) * SHARES, 1)
+    high, low = divmod(int(digits), _SHARE_BASE)
+    return whole, high, low, fraction, whole_eps, options.eps - whole_eps
 
 
 def _vector_shape(ndim: int, dim: int) -> tuple[int, ...]:
