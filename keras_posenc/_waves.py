@@ -10,7 +10,6 @@ are a key to pass on; nothing here knows tensors.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,8 +100,9 @@ class Waves:
         before = 0
         for other, bands in enumerate(self._bands):
             if bands and places[other] < places[axis]:
-                sizes = {"freq": bands, "phase": 2}
-                before += math.prod(sizes[word] for word in faster)
+                # No `math.prod`, which torch.compile does not know.
+                of_other = bands if "freq" in faster else 1
+                before += of_other * (2 if "phase" in faster else 1)
         return before < self.channels
 
     def _frequencies(self, counts: np.ndarray) -> np.ndarray:

@@ -508,4 +508,20 @@ def test_the_kinds_are_all_the_layers():
         for name, value in vars(kp).items()
         if isinstance(value, type) and issubclass(value, keras.Layer)
     }
+    # That one has values for inputs, and is trained below.
+    public -= {kp.CoordinateEncoding}
     assert {type(case.make()) for case in KINDS.values()} == public
+
+
+def test_values_are_trained_on():
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input(())
+    head = keras.layers.Dense(1)(
+        kp.CoordinateEncoding(16, max_wavelength=100.0)(inputs)
+    )
+    model = keras.Model(inputs, head)
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    steps = np.arange(32.0)
+    wave = np.sin(steps)[:, None]  # the first channel
+    losses = model.fit(steps, wave, epochs=20, batch_size=8, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] / 10

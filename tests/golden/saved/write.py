@@ -107,6 +107,38 @@ MODELS: dict[str, tuple[Callable[[], keras.Layer], Sizes, tuple[int, ...]]] = {
         lambda: keras.layers.TimeDistributed(kp.Summer(kp.PositionalEncoding1D(8))),
         *((3, None, 8), (3, 5, 8)),
     ),
+    "coordinates": (lambda: kp.CoordinateEncoding(8, scale=100.0), (None,), (7,)),
+    "points": (lambda: kp.CoordinateEncoding(8, 2, cos_first=True), (None, 2), (7, 2)),
+    "1d-frequencies": (
+        lambda: kp.PositionalEncoding1D(
+            7, frequencies=[1.0, 0.5, 0.1], remainder="pad"
+        ),
+        *((None, 7), (40, 7)),
+    ),
+    "2d-order": (
+        lambda: kp.PositionalEncoding2D(
+            8, layout="freq axis phase", axis_order=[1, 0], offset=[1.0, 0.5]
+        ),
+        *((None, None, 8), (6, 3, 8)),
+    ),
+    "2d-range": (
+        lambda: kp.PositionalEncoding2D(
+            8, coordinate_range=[0.0, 6.0], eps=1e-6, offset=1.0, endpoint=True
+        ),
+        *((None, None, 8), (6, 3, 8)),
+    ),
+    "2d-tokens": (
+        lambda: kp.PositionalEncoding2D(
+            8, layout="concatenated", axis_order=[1, 0], grid=[2, 3], prefix_tokens=1
+        ),
+        *((7, 8), (7, 8)),
+    ),
+    "3d-split": (
+        lambda: kp.PositionalEncoding3D(
+            16, split=[8, 4, 4], align_corners=True, coordinate_range=[-1.0, 1.0]
+        ),
+        *((None, None, None, 16), (3, 4, 2, 16)),
+    ),
 }
 # Of the layers themselves, which Keras looks up by other names in the older format.
 ALSO_H5 = ("2d-bases", "permute2d", "rank4", "sinusoid", "sum", "sum-of-dense")
