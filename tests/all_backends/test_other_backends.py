@@ -85,7 +85,10 @@ def test_every_layer_has_the_numbers_of_the_formula(found: dict[str, Any]):
 
 def test_files_come_back(found: dict[str, Any]):
     assert found["saved"]
-    assert set(found["saved"].values()) == {0.0}
+    # OpenVINO multiplies in another order in the graph that `predict` compiles: a unit
+    # of the last place of numbers below 8.
+    allowed = 2.0**-21 if found["backend"] == "openvino" else 0.0
+    assert max(found["saved"].values()) <= allowed
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
