@@ -115,7 +115,7 @@ def run(code: str) -> dict[str, object]:
     return json.loads(output.stdout.splitlines()[-1])
 
 
-def test_importing_pulls_in_no_backend_that_keras_has_not():
+def test_E5_importing_pulls_in_no_backend_that_keras_has_not():
     found = run(
         "import json, sys, keras; before = set(sys.modules); import keras_posenc;"
         "print(json.dumps({'new': sorted(set(sys.modules) - before)}))"
