@@ -8,6 +8,9 @@ for the positions where float64 angles run out.
 from __future__ import annotations
 
 import functools
+import itertools
+import math
+from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -145,3 +148,110 @@ def half_a_unit(values: npt.NDArray[Any], dtype: str) -> npt.NDArray[np.float64]
     """Half the distance between the numbers of `dtype` about each value."""
     exponent = np.maximum(np.frexp(values)[1], _FIRST_NORMAL_EXPONENT[dtype])
     return np.ldexp(1.0, exponent - _SIGNIFICANT_BITS[dtype] - 1)
+
+
+# Every option of the published encodings, from the words of their documentation.
+
+
+@dataclass(frozen=True)
+class Wave:
+    """A channel: a sine or cosine along an axis, or zeros where there is no axis."""
+
+    axis: int | None
+    frequency: float = 0.0
+    cosine: bool = False
+
+
+def waves(
+    rank: int,
+    channels: int,
+    inputs: int | None = None,
+    *,
+    max_wavelength: Any = 10000.0,
+    endpoint: bool = False,
+    frequencies: Any = None,
+    layout: str = "interleaved",
+    cos_first: bool = False,
+    axis_order: Any = None,
+    split: Any = None,
+    remainder: str = "truncate",
+) -> list[Wave]:
+    """The channels that an input with `inputs` of them gets of `channels` written."""
+    names = {"interleaved": "axis freq phase", "concatenated": "axis phase freq"}
+    words = names.get(layout, layout).split()
+    if split is not None:
+        bands = [part // 2 for part in split]
+    elif remainder == "pad":
+        bands = [channels // (2 * rank)] * rank
+    else:
+        bands = [math.ceil(channels / (2 * rank))] * rank
+    loops = {
+        "axis": range(rank) if axis_order is None else axis_order,
+        "freq": range(max(bands)),
+        "phase": [True, False] if cos_first else [False, True],
+    }
+    found = []
+    for indices in itertools.product(*[loops[word] for word in words]):
+        index = dict(zip(words, indices, strict=True))
+        axis, band = index["axis"], index["freq"]
+        if band >= bands[axis]:
+            continue
+        if frequencies is not None:
+            own = frequencies[axis] if isinstance(frequencies[0], list) else frequencies
+            frequency = own[band]
+        else:
+            base = along(max_wavelength, axis)
+            steps = bands[axis] - 1 if endpoint else bands[axis]
+            frequency = base ** (-band / steps) if band else 1.0
+        found.append(Wave(axis, frequency, bool(index["phase"])))
+    if remainder == "pad":
+        found += [Wave(None)] * (channels - len(found))
+    return found[: channels if inputs is None else inputs]
+
+
+def along(value: Any, axis: int) -> float:
+    """A number for all axes, or that of one axis."""
+    return value[axis] if isinstance(value, list) else value
+
+
+def coordinate(
+    i: int,
+    n: int,
+    axis: int,
+    *,
+    offset: Any = 0.0,
+    scale: Any = 1.0,
+    coordinate_range: Any = None,
+    align_corners: bool = False,
+    eps: float = 0.0,
+) -> float:
+    """Where the element `i` of `n` lies along an axis."""
+    place = i + along(offset, axis)
+    if coordinate_range is not None:
+        low, high = coordinate_range
+        if align_corners:
+            place = low + (high - low) * place / (n - 1) if n > 1 else low
+        else:
+            place = low + (high - low) * place / (n + eps)
+    return along(scale, axis) * place
+
+
+_COORDINATE_OPTIONS = ("offset", "scale", "coordinate_range", "align_corners", "eps")
+
+
+def encode_options(
+    sizes: tuple[int, ...], channels: int, inputs: int | None = None, **options: Any
+) -> np.ndarray:
+    """The encoding with any options, of shape (*sizes, what there is of channels)."""
+    where = {name: options.pop(name) for name in _COORDINATE_OPTIONS if name in options}
+    found = waves(len(sizes), channels, inputs, **options)
+    table = np.zeros((*sizes, len(found)))
+    for channel, wave in enumerate(found):
+        if wave.axis is None:
+            continue
+        n = sizes[wave.axis]
+        function = math.cos if wave.cosine else math.sin
+        for i in range(n):
+            angle = wave.frequency * coordinate(i, n, wave.axis, **where)
+            np.moveaxis(table, wave.axis, 0)[i, ..., channel] = function(angle)
+    return table
