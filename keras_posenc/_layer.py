@@ -70,10 +70,10 @@ class EncodingLayer(keras.layers.Layer):
             return self.call(args[0], **kwargs)
         inputs: Any
         inputs = args[0] if args else kwargs.get(self.call_signature_parameters[0])
-        if isinstance(inputs, keras.KerasTensor):
+        symbolic = isinstance(inputs, keras.KerasTensor)
+        if symbolic:
             self.check_inputs(inputs)
-        else:
-            kwargs = _with_host_positions(kwargs)
+        kwargs = _as_keras_takes_them(kwargs, symbolic=symbolic)
         try:
             return super().__call__(*args, **kwargs)
         except Exception as error:
@@ -143,12 +143,15 @@ class EncodingLayer(keras.layers.Layer):
 _WHERE = {"start_index", "positions"}
 
 
-def _with_host_positions(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """`kwargs` with positions that Keras leaves as they are."""
-    positions = kwargs.get("positions")
-    if positions is None or is_tensor(positions):
-        return kwargs
-    return {**kwargs, "positions": HostPositions(positions)}
+def _as_keras_takes_them(kwargs: dict[str, Any], *, symbolic: bool) -> dict[str, Any]:
+    """The same arguments in forms that `Layer.__call__` leaves as they are."""
+    start, positions = kwargs.get("start_index"), kwargs.get("positions")
+    if isinstance(start, (tuple, list)) and any(is_tensor(part) for part in start):
+        # Keras takes no numbers and tensors side by side.
+        kwargs = {**kwargs, "start_index": tuple(map(ops.convert_to_tensor, start))}
+    if not (symbolic or positions is None or is_tensor(positions)):
+        kwargs = {**kwargs, "positions": HostPositions(positions)}
+    return kwargs
 
 
 def has_dims(shape: Shape, ndim: int, channel_dim: int) -> bool:
