@@ -38,9 +38,9 @@ in_silence = pytest.mark.filterwarnings(
 # A few roundings in float32: tests/test_exactness.py has the same bound.
 SINGLE = 2e-7
 # Where a graph divides by a size that it alone knows, the rest of a quotient is one of
-# float32, which as a part of `coordinate_range` is off by 2^-24 / 4096 only; what is
-# left are roundings of angles. The largest error here was 3e-7.
-DIVIDED = 1e-6
+# float32, which as a part of `coordinate_range` is off by 2^-24 / 4096 only: 1.5e-8 if
+# that is 1,000 radians. The largest error here was 1.4e-7, most of it roundings.
+DIVIDED = 3e-7
 
 
 def layer_for(case: Combination, **kwargs: Any) -> kp.PositionalEncoding:
@@ -162,8 +162,9 @@ RANGES: dict[str, dict[str, Any]] = {
     "many-turns": {"coordinate_range": [0.0, 500.0], "scale": -2.0},
     "short-waves": {"max_wavelength": 0.01, "endpoint": True, "offset": 1.0},
 }
-# One position, one more; as many as a range has parts; a long text.
-LENGTHS = (1, 2, 33, 4096, 20_000)
+# One position, one more; as many as a range has parts; a long text. (torch.compile
+# takes 1 for known, and compiles anew.)
+LENGTHS = (*([] if BACKEND == "torch" else [1]), 2, 33, 4096, 20_000)
 
 
 @functools.cache
