@@ -1,0 +1,500 @@
+"""`start_index`: a call that goes on where another one ended.
+
+What each form of it means, test_positions.py says; here are the ways to run it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import reference
+from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
+from keras import ops
+from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from places import (
+    BATCH,
+    CHANNELS,
+    LENGTH,
+    NAMED,
+    SEQUENCES,
+    Sequence,
+    assert_close,
+    compiled,
+    counted_from,
+    each_compiler,
+    each_sequence,
+    scalar,
+    zeros,
+)
+
+import keras_posenc as kp
+from keras_posenc import _evaluate
+from keras_posenc._cache import TensorCache
+
+STARTS = [0, 7, -20]
+
+FORMS: dict[str, Any] = {
+    "zero": (lambda: 0, 0),
+    "int": (lambda: 4, 4),
+    "negative": (lambda: -4, -4),
+    "NumPy-int": (lambda: np.int64(4), 4),
+    "NumPy-zero": (lambda: np.int64(0), 0),
+    "array-of-no-axes": (lambda: np.array(-4), -4),
+    "scalar-tensor": (lambda: scalar(-4), -4),
+    "scalar-tensor-of-8-bits": (lambda: scalar(250, "uint8"), 250),
+    "list": (lambda: STARTS, STARTS),
+    "tuple": (lambda: tuple(STARTS), STARTS),
+    "array": (lambda: np.array(STARTS), STARTS),
+    "array-of-8-bits": (lambda: np.array(STARTS, "int8"), STARTS),
+    "tensor": (lambda: to_tensor(np.array(STARTS, "int32")), STARTS),
+    "list-of-tensors": (lambda: [scalar(start) for start in STARTS], STARTS),
+    "tensor-among-numbers": (lambda: [0, scalar(7), -20], STARTS),
+}
+
+
+@each_sequence
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form(form: str, case: Sequence):
+    given, starts = FORMS[form]
+    layer, x = case.make(), case.inputs()
+    assert_close(case.encoding(layer(x, start_index=given())), counted_from(starts))
+    # The first call builds the layer, by another way through Keras.
+    assert_close(case.encoding(layer(x, start_index=given())), counted_from(starts))
+
+
+# A part of the whole.
+
+
+@pytest.fixture(scope="module")
+def whole() -> np.ndarray:
+    layer = kp.PositionalEncoding1D(CHANNELS)
+    return ops.convert_to_numpy(layer(zeros(1, 10**6 + LENGTH, CHANNELS)))
+
+
+@pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
+@pytest.mark.parametrize("start", [0, 1, 999, 2**16 - 1, 10**6])
+def test_equals_a_part_of_the_whole(start: int, tensor: bool, whole: np.ndarray):
+    layer = kp.PositionalEncoding1D(CHANNELS)
+    part = layer(zeros(1, 1, CHANNELS), start_index=scalar(start) if tensor else start)
+    # Each of the two is off by as much at most.
+    atol = COUNTING + ROUNDING["float32"]
+    assert_close(part, whole[:, start : start + 1], atol)
+
+
+def test_a_sum():
+    x = np.random.default_rng(0).normal(size=(BATCH, LENGTH, CHANNELS))
+    x = x.astype("float32")
+    outputs = kp.Summer(kp.PositionalEncoding1D(CHANNELS))(x, start_index=STARTS)
+    # Rounding a sum below 8 to float32 comes on top.
+    assert_close(outputs, x + counted_from(STARTS), COUNTING + 2.0**-22)
+
+
+# Several axes.
+
+TILES = {
+    "2D": (lambda: kp.PositionalEncoding2D(CHANNELS), (3, 4), (10, -20)),
+    "3D": (lambda: kp.PositionalEncoding3D(12), (2, 3, 2), (10, 0, -5)),
+    "4D": (lambda: kp.PositionalEncoding(4, CHANNELS), (2, 1, 2, 1), (10, 0, 0, -5)),
+}
+TILE_FORMS = {
+    "ints": tuple,
+    "list": list,
+    "NumPy-ints": lambda starts: tuple(map(np.int64, starts)),
+    "tensors": lambda starts: tuple(map(scalar, starts)),
+    "one-tensor": lambda starts: (scalar(starts[0]), *starts[1:]),
+}
+
+
+def tile(sizes: tuple[int, ...], starts: tuple[int, ...]) -> np.ndarray:
+    ranges = [
+        start + np.arange(size) for size, start in zip(sizes, starts, strict=True)
+    ]
+    return np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1)
+
+
+@pytest.mark.parametrize("form", TILE_FORMS)
+@pytest.mark.parametrize("name", TILES)
+def test_tiles(name: str, form: str):
+    make, sizes, starts = TILES[name]
+    layer = make()
+    x = zeros(2, *sizes, layer.channels)
+    expected = reference.exact(tile(sizes, starts), layer.channels)
+    assert_close(layer(x, start_index=TILE_FORMS[form](starts)), expected)
+
+
+def test_zero_is_no_tuple():
+    layer = kp.PositionalEncoding2D(CHANNELS)
+    x = zeros(2, 3, 4, CHANNELS)
+    np.testing.assert_array_equal(
+        to_numpy(layer(x, start_index=0)), to_numpy(layer(x, start_index=(0, 0)))
+    )
+
+
+def test_zeros_beside_a_range():
+    layer = kp.PositionalEncoding2D(CHANNELS, coordinate_range=(0, 1))
+    x = zeros(2, 3, 4, CHANNELS)
+    np.testing.assert_array_equal(
+        to_numpy(layer(x, start_index=(0, 0))), to_numpy(layer(x))
+    )
+
+
+# Step by step.
+
+STEPS = 1000
+
+
+@pytest.fixture
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> TensorCache:
+    """In place of that of the process, with room for some 30 steps."""
+    cache = TensorCache(30 * (1024 + 4 * CHANNELS))
+    monkeypatch.setattr(_evaluate, "_kept", cache)
+    return cache
+
+
+@pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
+@pytest.mark.parametrize("name", ["P1", "Pm1", "S(P1)"])
+def test_decoding(name: str, tensor: bool, small_cache: TensorCache):
+    case = NAMED[name]
+    layer, token = case.make(), case.inputs(length=1, batch=1)
+    starts = map(scalar, range(STEPS)) if tensor else range(STEPS)
+    steps = [case.encoding(layer(token, start_index=start)) for start in starts]
+    assert_close(np.concatenate(steps, 1)[0], reference.encode_1d(STEPS, CHANNELS))
+    assert small_cache.nbytes <= small_cache.max_bytes
+    # A test of an absence: tables are kept at all.
+    assert (small_cache.nbytes > 0) != tensor
+
+
+def test_decoding_in_the_cache_of_the_process():
+    layer, token = kp.PositionalEncoding1D(CHANNELS), zeros(1, 1, CHANNELS)
+    before = _evaluate._kept.nbytes
+    for step in range(STEPS):
+        layer(token, start_index=step)
+    # So many numbers and a kilobyte of a record; less if others had to go.
+    assert _evaluate._kept.nbytes - before <= STEPS * (4 * CHANNELS + 1024)
+
+
+def test_one_start_is_not_another(small_cache: TensorCache):
+    layer, x = kp.PositionalEncoding1D(CHANNELS), zeros(BATCH, LENGTH, CHANNELS)
+    for start in (0, 3, 0, -3, 3):
+        assert_close(layer(x, start_index=start), counted_from(start))
+
+
+# Graphs.
+
+TRACED = {
+    "scalar": ([1, 9, -30], lambda start: start),
+    "one-for-each": ([STARTS, [5, 5, -5], [0, 0, 10**6]], lambda starts: starts),
+}
+
+
+@each_compiler
+@each_sequence
+@pytest.mark.parametrize("kind", TRACED)
+def test_one_trace_for_every_start(kind: str, case: Sequence, compiler: str):
+    layer, x = case.make(), case.inputs()
+    layer(x)
+    function, traces = compiled(lambda x, k: layer(x, start_index=k), compiler)
+    values = TRACED[kind][0]
+    outputs = [function(x, to_tensor(np.array(start, "int32"))) for start in values]
+    found = np.stack([case.encoding(output) for output in outputs])
+    expected = np.stack(
+        [np.broadcast_to(counted_from(start), found.shape[1:]) for start in values]
+    )
+    assert_close(found, expected)
+    assert traces() == 1
+
+
+@each_compiler
+def test_one_trace_for_every_tile(compiler: str):
+    layer, x = kp.PositionalEncoding2D(CHANNELS), zeros(2, 3, 4, CHANNELS)
+    layer(x)
+    function, traces = compiled(
+        lambda x, row, column: layer(x, start_index=(row, column)), compiler
+    )
+    corners = [(1, 2), (300, 0), (-5, 7)]
+    outputs = [to_numpy(function(x, *map(scalar, corner))) for corner in corners]
+    expected = [
+        reference.exact(tile((3, 4), corner), CHANNELS)[None] for corner in corners
+    ]
+    assert_close(np.stack(outputs), np.stack(expected))
+    assert traces() == 1
+
+
+@pytest.mark.parametrize("mode", KNOWN)
+@each_sequence
+def test_a_number_in_a_graph(case: Sequence, mode: str):
+    layer = case.make()
+    layer(case.inputs())
+    function = with_known_sizes(lambda x: layer(x, start_index=-5), mode)
+    assert_close(case.encoding(function(case.inputs())), counted_from(-5))
+
+
+if BACKEND == "torch":
+
+    @pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
+    def test_a_number_that_changes_in_a_graph_of_torch(name: str):
+        case = NAMED[name]
+        layer, x = case.make(), case.inputs()
+        layer(x)
+        function, _ = compiled(lambda x, k: layer(x, start_index=k), "dynamo")
+        starts = [5, 9, 30, 1000, -7]
+        outputs = [case.encoding(function(x, start)) for start in starts]
+        expected = [np.broadcast_to(counted_from(k), outputs[0].shape) for k in starts]
+        assert_close(np.stack(outputs), np.stack(expected))
+
+
+# Sizes that are not known.
+
+
+@pytest.mark.parametrize("mode", UNKNOWN)
+@each_sequence
+def test_a_number_where_no_size_is_known(case: Sequence, mode: str):
+    layer = case.make()
+    layer(case.inputs())
+    unknown = (None, None, None)
+    signature = (*unknown[:1], CHANNELS, None) if case.channels_first else None
+    function = with_unknown_sizes(
+        lambda x: layer(x, start_index=-5),
+        mode,
+        signature or (None, None, CHANNELS),
+    )
+    assert_close(case.encoding(function(case.inputs())), counted_from(-5))
+
+
+@pytest.mark.parametrize("mode", UNKNOWN)
+@pytest.mark.parametrize("name", ["P1", "S(P1)"])
+def test_starts_of_an_unknown_number_of_sequences(name: str, mode: str):
+    layer = NAMED[name].make()
+    layer(NAMED[name].inputs())
+
+    def decode(starts: Any) -> Any:
+        x = ops.zeros((ops.shape(starts)[0], LENGTH, CHANNELS))
+        return layer(x, start_index=starts)
+
+    function = with_unknown_sizes(decode, mode, (None,), "int32")
+    outputs = function(to_tensor(np.array(STARTS, "int32")))
+    assert_close(outputs, counted_from(STARTS))
+
+
+# Precision.
+
+
+@pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("mixed", [False, True], ids=["pure", "mixed"])
+@each_sequence
+def test_half_precision(case: Sequence, mixed: bool, dtype: str, tensor: bool):
+    # 1001 is no number of bfloat16.
+    layer = case.make(dtype=f"mixed_{dtype}" if mixed else dtype)
+    outputs = layer(case.inputs(), start_index=scalar(1001) if tensor else 1001)
+    assert dtype_of(outputs) == dtype
+    assert_close(case.encoding(outputs), counted_from(1001), ROUNDING[dtype])
+
+
+# Models.
+
+
+def test_a_model_with_starts_for_an_input(tmp_path: Path):
+    inputs = keras.Input((LENGTH, CHANNELS))
+    starts = keras.Input((), dtype="int32")
+    layer = kp.Summer(kp.PositionalEncoding1D(CHANNELS))
+    model = keras.Model([inputs, starts], layer(inputs, start_index=starts))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    x = np.zeros((BATCH, LENGTH, CHANNELS), "float32")
+    given = [x, np.array(STARTS, "int32")]
+    outputs = model.predict(given, verbose=0)
+    assert_close(outputs, counted_from(STARTS))
+    np.testing.assert_array_equal(loaded.predict(given, verbose=0), outputs)
+
+
+CONSTANTS = {
+    "int": lambda: 5,
+    "NumPy-int": lambda: np.int64(5),
+    "tensor": lambda: scalar(5),
+    "list": lambda: [5] * BATCH,
+}
+
+
+@pytest.mark.parametrize("form", CONSTANTS)
+def test_a_model_that_starts_elsewhere(form: str, tmp_path: Path):
+    inputs = keras.Input((LENGTH, CHANNELS))
+    layer = kp.PositionalEncoding1D(CHANNELS)
+    model = keras.Model(inputs, layer(inputs, start_index=CONSTANTS[form]()))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    clone = keras.models.clone_model(model)
+    x = np.zeros((BATCH, LENGTH, CHANNELS), "float32")
+    found = [to_numpy(each(x)) for each in (model, loaded, clone)]
+    assert_close(np.stack(found), counted_from(5))
+
+
+def test_a_model_of_a_tile(tmp_path: Path):
+    inputs = keras.Input((None, None, CHANNELS))
+    layer = kp.PositionalEncoding2D(CHANNELS)
+    model = keras.Model(inputs, layer(inputs, start_index=(10, -20)))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    outputs = loaded.predict(np.zeros((2, 3, 4, CHANNELS), "float32"), verbose=0)
+    assert_close(outputs, reference.exact(tile((3, 4), (10, -20)), CHANNELS))
+
+
+# What Summer passes on to anyone's layer.
+
+
+class KnowsStarts(keras.layers.Layer):
+    """With the arguments of the layers of KerasHub; returns what it got."""
+
+    def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
+        if positions is None:
+            positions = start_index + ops.arange(inputs.shape[1])
+        return ops.zeros_like(inputs) + ops.cast(positions, "float32")[:, None]
+
+
+class KnowsNone(keras.layers.Layer):
+    def call(self, inputs: Any) -> Any:
+        return inputs
+
+
+@pytest.mark.parametrize("start", [0, 4, -4])
+@pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
+def test_a_layer_that_knows_starts(start: int, tensor: bool):
+    layer = kp.Summer(KnowsStarts())
+    given = scalar(start) if tensor else start
+    outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=given)
+    expected = (start + np.arange(LENGTH, dtype="float32"))[:, None]
+    np.testing.assert_array_equal(
+        to_numpy(outputs), np.broadcast_to(expected, outputs.shape)
+    )
+
+
+@pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
+def test_a_layer_that_knows_positions(tensor: bool):
+    positions = np.arange(LENGTH)[::-1].astype("float32")
+    given = to_tensor(positions) if tensor else positions
+    outputs = kp.Summer(KnowsStarts())(zeros(BATCH, LENGTH, CHANNELS), positions=given)
+    np.testing.assert_array_equal(
+        to_numpy(outputs), np.broadcast_to(positions[:, None], outputs.shape)
+    )
+
+
+UNKNOWN_TO_IT = {"start_index": 2, "positions": list(range(LENGTH))}
+
+
+@pytest.mark.parametrize("argument", UNKNOWN_TO_IT)
+def test_a_layer_that_knows_none_says_so_itself(argument: str):
+    layer = kp.Summer(KnowsNone())
+    with pytest.raises(TypeError, match=argument):
+        layer(zeros(BATCH, LENGTH, CHANNELS), **{argument: UNKNOWN_TO_IT[argument]})
+
+
+def test_a_layer_that_knows_none_is_not_told_of_zero():
+    outputs = kp.Summer(KnowsNone())(zeros(BATCH, LENGTH, CHANNELS), start_index=0)
+    assert to_numpy(outputs).max() == 0
+
+
+def test_a_subclass_that_adds_to_what_it_inherits():
+    class Doubled(kp.PositionalEncoding1D):
+        def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
+            return 2 * super().call(inputs, start_index, positions)
+
+    outputs = kp.Summer(Doubled(CHANNELS))(
+        zeros(BATCH, LENGTH, CHANNELS), start_index=STARTS
+    )
+    assert_close(outputs, 2 * counted_from(STARTS), 2 * COUNTING)
+
+
+# What is no start.
+
+INTEGER = "`start_index` must be an integer, or a tensor of one"
+BAD: dict[str, tuple[Any, type[Exception]]] = {
+    "real": (1.5, TypeError),
+    "whole-but-real": (2.0, TypeError),
+    "bool": (True, TypeError),
+    "bool-of-NumPy": (np.bool_(False), TypeError),
+    "None": (None, TypeError),
+    "str": ("1", TypeError),
+    "reals": ([0.0, 1.0, 2.0], TypeError),
+    "bools": ([True, False, True], TypeError),
+    "nothing": ([], TypeError),
+    "uneven": ([1, [2], 3], TypeError),
+    "real-tensor": (lambda: to_tensor(np.array(1.0, "float32")), TypeError),
+    "bool-tensor": (lambda: to_tensor(np.array(True)), TypeError),
+    "matrix": ([[0, 1, 2]], ValueError),
+    "matrix-tensor": (lambda: to_tensor(np.zeros((3, 1), "int32")), ValueError),
+}
+
+
+@pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
+@pytest.mark.parametrize("case", [SEQUENCES[0], *SEQUENCES[2:]], ids=lambda c: c.name)
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_start(name: str, case: Sequence, built: bool):
+    value, error = BAD[name]
+    layer = case.make()
+    if built:
+        layer(case.inputs())
+    with pytest.raises(error, match=INTEGER):
+        layer(case.inputs(), start_index=value() if callable(value) else value)
+
+
+BAD_TILES: dict[str, tuple[Any, type[Exception]]] = {
+    "lone": (3, ValueError),
+    "lone-tensor": (lambda: scalar(3), ValueError),
+    "one": ([1], ValueError),
+    "three": ((1, 2, 3), ValueError),
+    "array": (np.array([1, 2]), ValueError),
+    "real": ((1.5, 2), TypeError),
+    "bool": ((True, 2), TypeError),
+    "vector": (([1, 2], 3), ValueError),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TILES)
+def test_what_is_no_tile(name: str):
+    value, error = BAD_TILES[name]
+    layer = kp.PositionalEncoding2D(CHANNELS)
+    layer(zeros(2, 3, 4, CHANNELS))
+    with pytest.raises(error, match=r"`start_index` must (hold one|be an) integer"):
+        layer(
+            zeros(2, 3, 4, CHANNELS),
+            start_index=value() if callable(value) else value,
+        )
+
+
+@pytest.mark.parametrize("start", [1, -1, (1,), "tensor"], ids=str)
+def test_a_range_has_no_start(start: Any):
+    layer = kp.PositionalEncoding1D(CHANNELS, coordinate_range=(0, 1))
+    with pytest.raises(ValueError, match="must be 0 with `coordinate_range`"):
+        layer(
+            zeros(BATCH, LENGTH, CHANNELS),
+            start_index=scalar(0) if start == "tensor" else start,
+        )
+
+
+# The limit of SinusoidEncoding.
+
+
+@pytest.mark.parametrize("start", [14, -3])
+def test_up_to_max_len(start: int):
+    layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
+    outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=start)
+    assert_close(outputs, counted_from(start))
+
+
+@pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
+def test_beyond_max_len(built: bool):
+    layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
+    if built:
+        layer(zeros(BATCH, LENGTH, CHANNELS))
+    with pytest.raises(ValueError, match="found 6 from start_index=15 on"):
+        layer(zeros(BATCH, LENGTH, CHANNELS), start_index=15)
+
+
+def test_max_len_where_only_the_graph_knows_the_start():
+    layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
+    outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=scalar(1000))
+    assert_close(outputs, counted_from(1000))
