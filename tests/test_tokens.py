@@ -1,0 +1,406 @@
+"""`grid` and `prefix_tokens`: flat tokens, as vision transformers have them."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import reference
+from cases import COUNTING, ROUNDING, SUM_ROUNDING, dtype_of, to_numpy, to_tensor
+from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from places import assert_close, scalar, zeros
+
+import keras_posenc as kp
+from keras_posenc import _evaluate
+from keras_posenc._cache import TensorCache
+
+CHANNELS = 12
+GRIDS = {
+    "sequence": ((12,), 2),
+    "plane": ((3, 4), 2),
+    "plane-alone": ((3, 4), 0),
+    "video": ((2, 3, 2), 2),
+    "four-axes": ((2, 3, 2, 1), 1),
+}
+over_grids = pytest.mark.parametrize("name", GRIDS)
+
+
+def tokens(name: str, **kwargs: Any) -> kp.PositionalEncoding:
+    grid, prefix = GRIDS[name]
+    return kp.PositionalEncoding(
+        len(grid),
+        24 if len(grid) > 3 else CHANNELS,
+        grid=grid,
+        prefix_tokens=prefix,
+        **kwargs,
+    )
+
+
+def encoding(name: str) -> np.ndarray:
+    """Zeros, then the encoding of the grid, row by row."""
+    grid, prefix = GRIDS[name]
+    channels = 24 if len(grid) > 3 else CHANNELS
+    points = np.stack(np.meshgrid(*map(np.arange, grid), indexing="ij"), axis=-1)
+    flat = reference.exact(points, channels).reshape(-1, channels)
+    return np.concatenate([np.zeros((prefix, channels)), flat])
+
+
+def inputs(name: str, batch: int = 2) -> np.ndarray:
+    shape = (batch, *encoding(name).shape)
+    return np.random.default_rng(0).normal(size=shape).astype("float32")
+
+
+@over_grids
+def test_tokens(name: str):
+    layer, x = tokens(name), to_tensor(inputs(name))
+    # The second call has what the first one kept.
+    for _ in range(2):
+        outputs = layer(x)
+        assert tuple(outputs.shape) == tuple(x.shape)
+        assert_close(outputs, encoding(name), ROUNDING["float32"])
+
+
+@over_grids
+def test_the_prefix_is_zeros(name: str):
+    outputs = to_numpy(tokens(name)(inputs(name)))
+    assert np.abs(outputs[:, : GRIDS[name][1]]).max(initial=0) == 0
+
+
+@over_grids
+def test_the_rest_is_the_encoding_of_the_grid(name: str):
+    grid, prefix = GRIDS[name]
+    layer = tokens(name)
+    whole = kp.PositionalEncoding(len(grid), layer.channels)
+    expected = to_numpy(whole(zeros(2, *grid, layer.channels)))
+    found = to_numpy(layer(inputs(name)))[:, prefix:]
+    np.testing.assert_array_equal(found, expected.reshape(found.shape))
+
+
+@pytest.mark.parametrize("channels_first", [False, True])
+@over_grids
+def test_sum(name: str, channels_first: bool):
+    data_format = "channels_first" if channels_first else "channels_last"
+    layer = kp.Summer(tokens(name, data_format=data_format))
+    x = inputs(name)
+    given = np.swapaxes(x, 1, 2) if channels_first else x
+    for _ in range(2):
+        outputs = to_numpy(layer(to_tensor(given)))
+        outputs = np.swapaxes(outputs, 1, 2) if channels_first else outputs
+        assert_close(outputs, x + encoding(name), SUM_ROUNDING)
+
+
+@over_grids
+def test_channels_first_is_the_transpose(name: str):
+    x = inputs(name)
+    first = tokens(name, data_format="channels_first")
+    np.testing.assert_array_equal(
+        to_numpy(first(np.swapaxes(x, 1, 2))),
+        np.swapaxes(to_numpy(tokens(name)(x)), 1, 2),
+    )
+
+
+def test_permute():
+    layer = kp.PositionalEncodingPermute2D(CHANNELS, grid=(3, 4), prefix_tokens=2)
+    outputs = to_numpy(layer(np.swapaxes(inputs("plane"), 1, 2)))
+    expected = encoding("plane").T
+    assert_close(outputs, expected, ROUNDING["float32"])
+
+
+def test_options_apply():
+    options = {"layout": "concatenated", "axis_order": [1, 0], "offset": 0.5}
+    layer = tokens("plane", **options)
+    table = kp.sinusoidal_table((3, 4), CHANNELS, **options).reshape(12, CHANNELS)
+    found = to_numpy(layer(inputs("plane")))
+    assert_close(found[:, 2:], table, ROUNDING["float32"])
+
+
+def test_a_range_spreads_over_the_grid():
+    layer = tokens("plane", coordinate_range=(0, 1))
+    points = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), axis=-1)
+    expected = reference.exact(points / [3, 4], CHANNELS).reshape(12, CHANNELS)
+    found = to_numpy(layer(inputs("plane")))
+    assert_close(found[:, 2:], expected, ROUNDING["float32"])
+
+
+# What is kept for one is not found by another.
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> TensorCache:
+    """In place of that of the process, which other tests have filled."""
+    cache = TensorCache(10 * 2**20)
+    monkeypatch.setattr(_evaluate, "_kept", cache)
+    return cache
+
+
+# All of them fourteen tokens.
+ALIKE = [((2, 6), 2), ((3, 4), 2), ((6, 2), 2), ((4, 3), 2), ((2, 7), 0), ((13, 1), 1)]
+
+
+@pytest.mark.parametrize("summed", [False, True])
+@pytest.mark.parametrize("second", ALIKE[1:], ids=str)
+def test_grids_of_as_many_tokens(
+    second: tuple[tuple[int, ...], int], summed: bool, cache: TensorCache
+):
+    def outputs_of(grid: tuple[int, ...], prefix: int) -> np.ndarray:
+        layer = kp.PositionalEncoding2D(CHANNELS, grid=grid, prefix_tokens=prefix)
+        # Both have to live at the same time to find what is kept for the other.
+        alive.append(layer)
+        layer = kp.Summer(layer) if summed else layer
+        return to_numpy(layer(zeros(2, 14, CHANNELS)))
+
+    alive: list[Any] = []
+    found = [outputs_of(*each) for each in (ALIKE[0], second, ALIKE[0])]
+    expected = [table_of(*each) for each in (ALIKE[0], second, ALIKE[0])]
+    assert_close(np.stack(found), np.stack(expected)[:, None], ROUNDING["float32"])
+
+
+def table_of(grid: tuple[int, ...], prefix: int) -> np.ndarray:
+    flat = kp.sinusoidal_table(grid, CHANNELS).reshape(-1, CHANNELS)
+    return np.concatenate([np.zeros((prefix, CHANNELS)), flat])
+
+
+def test_a_sequence_is_no_grid(cache: TensorCache):
+    of_tokens = kp.PositionalEncoding1D(CHANNELS, grid=(12,), prefix_tokens=2)
+    of_places = kp.PositionalEncoding1D(CHANNELS)
+    x = zeros(2, 14, CHANNELS)
+    for _ in range(2):
+        assert_close(of_places(x), table_of((14,), 0), ROUNDING["float32"])
+        assert_close(of_tokens(x), table_of((12,), 2), ROUNDING["float32"])
+
+
+def test_what_is_kept_is_small(cache: TensorCache):
+    tokens("plane")(inputs("plane"))
+    # One table of the grid, its zeros, and a record.
+    assert cache.nbytes <= 14 * CHANNELS * 4 + 1024
+
+
+# Graphs.
+
+
+@pytest.mark.parametrize("mode", KNOWN)
+@over_grids
+def test_graphs(name: str, mode: str):
+    layer, x = kp.Summer(tokens(name)), inputs(name)
+    layer(x)
+    outputs = with_known_sizes(layer, mode)(to_tensor(x))
+    assert_close(outputs, x + encoding(name), COUNTING + SUM_ROUNDING)
+
+
+# Of a sum jax.export must know that as many are added as there are.
+OPEN = {
+    "encoding": (lambda name: tokens(name), (None, None)),
+    "sum": (lambda name: kp.Summer(tokens(name)), (None, None)),
+    "sum-of-known-length": (lambda name: kp.Summer(tokens(name)), (None, 14)),
+}
+
+
+@pytest.mark.parametrize("mode", UNKNOWN)
+@pytest.mark.parametrize("kind", [k for k in OPEN if (k, BACKEND) != ("sum", "jax")])
+@pytest.mark.parametrize("name", ["plane", "video"])
+def test_graphs_that_know_no_sizes(name: str, kind: str, mode: str):
+    make, sizes = OPEN[kind]
+    layer, x = make(name), inputs(name)
+    layer(x)
+    function = with_unknown_sizes(layer, mode, (*sizes, CHANNELS))
+    expected = encoding(name) + (0 if kind == "encoding" else x)
+    assert_close(function(to_tensor(x)), expected, COUNTING + SUM_ROUNDING)
+
+
+if BACKEND == "jax":
+
+    def test_jax_export_asks_how_many_are_added():
+        layer = kp.Summer(tokens("plane"))
+        layer(inputs("plane"))
+        with pytest.raises(TypeError, match="incompatible shapes"):
+            with_unknown_sizes(layer, "export", (None, None, CHANNELS))
+
+
+# Models.
+
+
+@pytest.mark.parametrize("length", [14, None])
+@pytest.mark.parametrize("summed", [False, True])
+def test_models(summed: bool, length: int | None, tmp_path: Path):
+    symbolic = keras.Input((length, CHANNELS))
+    layer = kp.Summer(tokens("plane")) if summed else tokens("plane")
+    model = keras.Model(symbolic, layer(symbolic))
+    assert model.output_shape == (None, length, CHANNELS)
+    x = inputs("plane")
+    outputs = model.predict(x, verbose=0)
+    expected = encoding("plane") + (x if summed else 0)
+    assert_close(outputs.astype("float64"), expected, COUNTING + SUM_ROUNDING)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    clone = keras.models.clone_model(model)
+    np.testing.assert_array_equal(loaded.predict(x, verbose=0), outputs)
+    np.testing.assert_array_equal(clone.predict(x, verbose=0), outputs)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
+@over_grids
+def test_half_precision(name: str, policy: str):
+    layer, dtype = tokens(name, dtype=policy), policy.removeprefix("mixed_")
+    outputs = layer(inputs(name))
+    assert dtype_of(outputs) == dtype
+    assert_close(outputs, encoding(name), ROUNDING[dtype])
+
+
+def test_half_precision_then_single(cache: TensorCache):
+    half, single = tokens("plane", dtype="mixed_bfloat16"), tokens("plane")
+    half(inputs("plane"))
+    outputs = single(inputs("plane"))
+    assert_close(outputs, encoding("plane"), ROUNDING["float32"])
+
+
+# A start.
+
+
+@pytest.mark.parametrize("kind", ["ints", "tensors"])
+@pytest.mark.parametrize("summed", [False, True])
+def test_a_grid_that_starts_elsewhere(summed: bool, kind: str):
+    layer = kp.Summer(tokens("plane")) if summed else tokens("plane")
+    start = (10, -20) if kind == "ints" else (scalar(10), scalar(-20))
+    points = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), axis=-1)
+    expected = reference.exact(points + np.array([10, -20]), CHANNELS).reshape(
+        12, CHANNELS
+    )
+    outputs = to_numpy(layer(zeros(2, 14, CHANNELS), start_index=start))
+    assert np.abs(outputs[:, :2]).max() == 0
+    assert_close(outputs[:, 2:], expected)
+
+
+def test_a_sequence_of_tokens_that_starts_elsewhere_for_each():
+    layer = tokens("sequence")
+    outputs = to_numpy(layer(zeros(2, 14, CHANNELS), start_index=[5, -7]))
+    expected = reference.exact_1d(np.array([[5], [-7]]) + np.arange(12), CHANNELS)
+    assert np.abs(outputs[:, :2]).max() == 0
+    assert_close(outputs[:, 2:], expected)
+
+
+# Config.
+
+
+@pytest.mark.parametrize("built", [False, True], ids=["before-build", "after-build"])
+@over_grids
+def test_config(name: str, built: bool):
+    layer, x = tokens(name), inputs(name)
+    if built:
+        layer(x)
+    grid, prefix = GRIDS[name]
+    config = layer.get_config()
+    assert config["grid"] == list(grid)
+    assert config.get("prefix_tokens", 0) == prefix
+    before = copy.deepcopy(config)
+    again = type(layer).from_config(config)
+    assert config == before == again.get_config() == json.loads(json.dumps(config))
+    np.testing.assert_array_equal(to_numpy(again(x)), to_numpy(layer(x)))
+
+
+def test_no_grid_is_none_in_the_config():
+    config = kp.PositionalEncoding2D(CHANNELS).get_config()
+    assert config.keys().isdisjoint({"grid", "prefix_tokens"})
+
+
+GRID_FORMS = {
+    "list": [3, 4],
+    "NumPy-ints": (np.int64(3), np.int32(4)),
+    "array": np.array([3, 4]),
+}
+
+
+@pytest.mark.parametrize("form", GRID_FORMS)
+def test_numbers_of_any_kind_are_kept_as_plain_ones(form: str):
+    layer = kp.PositionalEncoding2D(
+        CHANNELS, grid=GRID_FORMS[form], prefix_tokens=np.int64(2)
+    )
+    assert (layer.grid, layer.prefix_tokens) == ((3, 4), 2)
+    config = json.loads(json.dumps(layer.get_config()))
+    assert (config["grid"], config["prefix_tokens"]) == ([3, 4], 2)
+
+
+# What does not fit.
+
+BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "one-size": ({"grid": [12]}, ValueError, "`grid` must hold a positive size"),
+    "three-sizes": ({"grid": [1, 3, 4]}, ValueError, "`grid` must hold a positive"),
+    "no-sizes": ({"grid": []}, ValueError, "`grid` must hold a positive size"),
+    "zero": ({"grid": [0, 4]}, ValueError, "`grid` must hold a positive size"),
+    "negative": ({"grid": [-3, 4]}, ValueError, "`grid` must hold a positive size"),
+    "int": ({"grid": 12}, TypeError, "`grid` must hold a positive size"),
+    "str": ({"grid": "34"}, TypeError, "`grid` must hold a positive size"),
+    "real": ({"grid": [3.0, 4]}, TypeError, "`grid` must hold a positive size"),
+    "bool": ({"grid": [True, 4]}, TypeError, "`grid` must hold a positive size"),
+    "unknown": ({"grid": [None, 4]}, TypeError, "`grid` must hold a positive size"),
+    "prefix-alone": ({"prefix_tokens": 1}, ValueError, "must be 0 without `grid`"),
+    "prefix-of-less-than-none": (
+        {"grid": [3, 4], "prefix_tokens": -1},
+        ValueError,
+        "`prefix_tokens` must be an integer, not negative",
+    ),
+    "prefix-of-a-half": (
+        {"grid": [3, 4], "prefix_tokens": 0.5},
+        TypeError,
+        "`prefix_tokens` must be an integer, not negative",
+    ),
+    "prefix-of-bool": (
+        {"grid": [3, 4], "prefix_tokens": True},
+        TypeError,
+        "`prefix_tokens` must be an integer, not negative",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_values(name: str):
+    arguments, error, message = BAD[name]
+    with pytest.raises(error, match=message):
+        kp.PositionalEncoding2D(CHANNELS, **arguments)
+
+
+@pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
+@pytest.mark.parametrize("length", [0, 1, 12, 13, 15])
+@pytest.mark.parametrize("summed", [False, True])
+def test_a_wrong_number_of_tokens(summed: bool, length: int, built: bool):
+    layer = kp.Summer(tokens("plane")) if summed else tokens("plane")
+    if built:
+        layer(inputs("plane"))
+    message = rf"expects 14 tokens, found {length}: .*grid=\(3, 4\)"
+    with pytest.raises(ValueError, match=message):
+        layer(zeros(2, length, CHANNELS))
+    with pytest.raises(ValueError, match=message):
+        layer(keras.Input((length, CHANNELS)))
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_a_grid_as_it_was(summed: bool):
+    layer = kp.Summer(tokens("plane")) if summed else tokens("plane")
+    with pytest.raises(
+        ValueError, match=r"inputs of shape \(batch, tokens, channels\)"
+    ):
+        layer(zeros(2, 3, 4, CHANNELS))
+
+
+def test_positions_beside_a_grid():
+    with pytest.raises(ValueError, match="`positions` must be None with `grid`"):
+        tokens("plane")(inputs("plane"), positions=np.zeros((14, 2)))
+
+
+def test_one_number_for_the_start_of_a_grid():
+    with pytest.raises(ValueError, match="one integer for each of the 2 axes"):
+        tokens("plane")(inputs("plane"), start_index=3)
+
+
+def test_a_large_grid():
+    """Of more numbers than are kept in one table in a graph."""
+    grid = (60, 80)
+    layer = kp.PositionalEncoding2D(128, grid=grid, prefix_tokens=1)
+    outputs = to_numpy(layer(zeros(1, 1 + math.prod(grid), 128)))
+    found = outputs[0, 1:].reshape(*grid, 128)
+    assert reference.grid_error(found) <= ROUNDING["float32"]
