@@ -130,18 +130,25 @@ def number_range(name: str, value: Any) -> tuple[float, float] | None:
     """A pair of numbers, the lower one first, or None."""
     if value is None:
         return None
-    message = (
-        f"`{name}` must be a pair of finite numbers, the lower one first, or None. "
-        f"Received: {name}={value!r}"
-    )
+    try:
+        return _low_and_high(value)
+    except (TypeError, ValueError) as error:
+        # Not written before: torch.compile cannot write out numbers that it keeps open.
+        raise type(error)(
+            f"`{name}` must be a pair of finite numbers, the lower one first, or None. "
+            f"Received: {name}={value!r}"
+        ) from None
+
+
+def _low_and_high(value: Any) -> tuple[float, float]:
     numbers = _sequence(value)
     if numbers is None:
-        raise TypeError(message)
+        raise TypeError
     if len(numbers) != 2:
-        raise ValueError(message)
-    low, high = (_number(number, message) for number in numbers)
+        raise ValueError
+    low, high = (_number(number, "") for number in numbers)
     if low >= high:
-        raise ValueError(message)
+        raise ValueError
     return low, high
 
 
@@ -227,7 +234,8 @@ def _number(
         raise TypeError(message) from None
     except OverflowError:
         raise ValueError(message) from None
-    if not (math.isfinite(number) and valid(number)):
+    # Not by `isfinite`: torch.compile has none of numbers that it keeps open.
+    if not (-math.inf < number < math.inf and valid(number)):
         raise ValueError(message)
     return number
 

@@ -17,7 +17,13 @@ from keras_posenc._arguments import (
     non_negative_integer,
     one_of,
 )
-from keras_posenc._evaluate import Tokens, encode_grid, encode_positions, kept_encoding
+from keras_posenc._evaluate import (
+    Starts,
+    Tokens,
+    encode_grid,
+    encode_positions,
+    kept_encoding,
+)
 from keras_posenc._layer import (
     EncodingLayer,
     LayerArguments,
@@ -54,16 +60,54 @@ def encoding_at(
     tokens: Tokens | None = None,
 ) -> Any:
     """The encoding of `inputs`, where the arguments of `call` say that they are."""
-    how = (options, channel_dim, dtypes, channels)
+    shape = tuple(inputs.shape)
+    starts, positions = checked_where(
+        shape, options, channel_dim, start_index, positions, tokens
+    )
     if positions is None:
-        starts = checked_starts(start_index, options.rank)
+        how = (options, channel_dim, dtypes, channels)
+        encoding = encode_grid(inputs, *how, starts, tokens)
+    else:
+        encoding = encode_positions(positions, options, channels, dtypes, like=inputs)
+        if channel_dim == 1:
+            encoding = ops.moveaxis(encoding, -1, 1)
+    if None in shape and (starts or positions is not None):
+        return _seen_to_fit(encoding, inputs, channel_dim)
+    return encoding
+
+
+def _seen_to_fit(encoding: Any, inputs: Any, channel_dim: int) -> Any:
+    """`encoding`, for which TensorFlow's running graph makes sure of the sizes.
+
+    Only it knows those of `inputs` and of what was given for them. Where they differ,
+    it would broadcast one over the other.
+    """
+    sizes = list(_backend.shape(inputs))
+    sizes[channel_dim] = encoding.shape[channel_dim]
+    if encoding.shape[0] == 1:
+        sizes[0] = 1
+    return ops.reshape(encoding, sizes)
+
+
+def checked_where(
+    shape: Shape,
+    options: WaveOptions,
+    channel_dim: int,
+    start_index: Any,
+    positions: Any,
+    tokens: Tokens | None = None,
+) -> tuple[Starts, Any]:
+    """Where the positions of inputs of `shape` start, or the positions themselves."""
+    batch, *sizes = (size for dim, size in enumerate(shape) if dim != channel_dim)
+    if positions is None:
+        starts = checked_starts(start_index, options.rank, batch)
         if starts and options.coordinate_range is not None:
             raise ValueError(
                 "`start_index` must be 0 with `coordinate_range`, which spreads over "
                 "the size of the input: give `positions` instead. "
                 f"Received: start_index={start_index!r}"
             )
-        return encode_grid(inputs, *how, starts, tokens)
+        return starts, None
     if not is_zero(start_index):
         raise ValueError(
             "`start_index` must be 0 beside `positions`, which say where everything "
@@ -74,12 +118,7 @@ def encoding_at(
             "`positions` must be None with `grid`, which says where the tokens are. "
             f"Received: positions={positions!r}"
         )
-    batch, *sizes = (
-        size for dim, size in enumerate(inputs.shape) if dim != channel_dim
-    )
-    positions = checked_positions(positions, tuple(sizes), batch)
-    encoding = encode_positions(positions, options, channels, dtypes, like=inputs)
-    return ops.moveaxis(encoding, -1, 1) if channel_dim == 1 else encoding
+    return (), checked_positions(positions, tuple(sizes), batch)
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -143,7 +182,8 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         grid: List of integers, one size for each axis, or `None`. For inputs that are
             a flat sequence of tokens, `(batch, prefix_tokens + prod(grid), channels)`,
             as a vision transformer has: the grid that they come from, row by row.
-            Defaults to `None`.
+            That there are as many tokens is checked where their number is known
+            before the graph runs. Defaults to `None`.
         prefix_tokens: Integer. Tokens before those of the grid, such as a class token
             or registers, which get zeros. Defaults to `0`.
         **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
@@ -295,6 +335,16 @@ class PositionalEncoding(FromPreset, EncodingLayer):
                     f"prefix_tokens={self.prefix_tokens} and grid={self.grid}. "
                     f"Received: inputs of shape {shape}"
                 )
+
+    def check_where(self, shape: Shape, start_index: Any, positions: Any) -> None:
+        checked_where(
+            shape,
+            self._options,
+            self.channel_dim,
+            start_index,
+            positions,
+            self._tokens,
+        )
 
     def _expected_shape(self) -> str:
         rank = self._options.rank

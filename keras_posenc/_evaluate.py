@@ -386,6 +386,8 @@ def _added_sines(
 _BASE = 4096
 _EXACT_TURNS = 2.0**14
 _SHARE_BASE = math.isqrt(SHARES)
+# As many again, times `_SHARE_BASE`, are within int32.
+_MOST_PARTS = 2**24
 
 
 def _counted_axis(
@@ -417,6 +419,9 @@ def _counted_from(start: Any, size: Any, ndim: int, dim: int) -> Any:
     positions = ops.reshape(ops.arange(size, dtype="int32"), _vector_shape(ndim, dim))
     if _backend.is_known(start) and start == 0:
         return positions
+    if type(start) is int and _backend.BACKEND == "torch":
+        # As the number that it is: torch.compile makes a constant of its tensor.
+        return ops.cast(positions, "int64") + start
     start = ops.convert_to_tensor(start)
     if len(start.shape) == 1:  # one for each element of the batch
         start = ops.reshape(start, _vector_shape(ndim, 0))
@@ -463,6 +468,12 @@ def _share_numbers(
 ) -> tuple[int, int, int, float, int, float]:
     """The offset as whole positions, two digits and a rest; eps, whole and rest."""
     offset = per_axis(options.offset, axis)
+    if not (abs(offset) < _MOST_PARTS and options.eps < _MOST_PARTS):
+        raise ValueError(
+            f"`offset` and `eps` must be below {_MOST_PARTS} with `coordinate_range`, "
+            "where only the running graph knows the size of an axis. "
+            f"Received: offset={options.offset}, eps={options.eps}"
+        )
     whole, whole_eps = math.floor(offset), math.floor(options.eps)
     digits, fraction = divmod((offset - whole) * SHARES, 1)
     high, low = divmod(int(digits), _SHARE_BASE)

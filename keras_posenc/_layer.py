@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, TypedDict, Unpack
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_posenc import _backend
@@ -66,25 +67,32 @@ class EncodingLayer(keras.layers.Layer):
         return self.available_dtype
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and kwargs.keys() <= _WHERE and self._is_plain(args[0]):
+        if len(args) == 1 and kwargs.keys() <= _WHERE_SET and self._is_plain(args[0]):
             return self.call(args[0], **kwargs)
+        if len(args) > 1:
+            args, kwargs = _by_name(args, kwargs)
         inputs: Any
         inputs = args[0] if args else kwargs.get(self.call_signature_parameters[0])
         symbolic = isinstance(inputs, keras.KerasTensor)
         if symbolic:
-            self.check_inputs(inputs)
-        kwargs = _as_keras_takes_them(kwargs, symbolic=symbolic)
+            self._check_call(inputs, kwargs)
+        given = _as_keras_takes_them(kwargs, symbolic=symbolic)
         try:
-            return super().__call__(*args, **kwargs)
+            return super().__call__(*args, **given)
         except Exception as error:
             # Keras wraps in escape codes what `call` raises. Not checked before, since
             # most calls have a shape that fits, and what costs 1 us when repeated
             # costs 5 between two passes over memory.
-            self.check_inputs(inputs)
+            self._check_call(inputs, kwargs)
             if isinstance(error.__context__, MemoryError):
                 # NumPy's, which Keras cannot repeat: what it raises has no text.
                 raise error.__context__ from None
             raise
+
+    def _check_call(self, inputs: Any, kwargs: dict[str, Any]) -> None:
+        self.check_inputs(inputs)
+        where = (kwargs.get("start_index", 0), kwargs.get("positions"))
+        self.check_where(tuple(inputs.shape), *where)
 
     def _is_plain(self, inputs: Any) -> bool:
         """Whether `Layer.__call__` would do nothing but hand `inputs` to `call`.
@@ -115,6 +123,9 @@ class EncodingLayer(keras.layers.Layer):
     def check_shape(self, shape: Shape) -> None:
         """Raises a ValueError where inputs of `shape` do not fit this layer."""
 
+    def check_where(self, shape: Shape, start_index: Any, positions: Any) -> None:
+        """Raises where the arguments of `call` do not fit inputs of `shape`."""
+
     def as_float(self, inputs: Any, dtype: str) -> Any:
         """`inputs` in `dtype`. A cast that changes nothing would cost 2 to 5 us."""
         return inputs if _backend.has_dtype(inputs, dtype) else ops.cast(inputs, dtype)
@@ -140,12 +151,26 @@ class EncodingLayer(keras.layers.Layer):
 
 
 # The arguments of `call` that say where its positions are.
-_WHERE = {"start_index", "positions"}
+_WHERE = ("start_index", "positions")
+_WHERE_SET = set(_WHERE)
+
+
+def _by_name(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The same arguments, all but the input by name, unless Keras refuses them."""
+    named = dict(zip(_WHERE, args[1:], strict=False))
+    if len(args) > 1 + len(_WHERE) or named.keys() & kwargs.keys():
+        return args, kwargs
+    return args[:1], {**named, **kwargs}
 
 
 def _as_keras_takes_them(kwargs: dict[str, Any], *, symbolic: bool) -> dict[str, Any]:
     """The same arguments in forms that `Layer.__call__` leaves as they are."""
     start, positions = kwargs.get("start_index"), kwargs.get("positions")
+    if isinstance(start, (np.integer, np.ndarray)):
+        # Keras would make a tensor of it, which on JAX has 32 bits.
+        kwargs = {**kwargs, "start_index": start.tolist()}
     if isinstance(start, (tuple, list)) and any(is_tensor(part) for part in start):
         # Keras takes no numbers and tensors side by side.
         kwargs = {**kwargs, "start_index": tuple(map(ops.convert_to_tensor, start))}

@@ -110,12 +110,14 @@ def checked_positions(positions: Any, sizes: tuple[Any, ...], batch: Any) -> Any
     return positions
 
 
-def checked_starts(start_index: Any, rank: int) -> tuple[Any, ...]:
+def checked_starts(start_index: Any, rank: int, batch: Any) -> tuple[Any, ...]:
     """From where each axis counts; () if from 0, as without a `start_index`."""
     if is_zero(start_index):
         return ()
     if rank == 1:
-        return (_checked_start(start_index, start_index, vector=True),)
+        start = _checked_start(start_index, start_index, vector=True)
+        _require_one_each(start, batch)
+        return (start,)
     if not isinstance(start_index, (tuple, list)) or len(start_index) != rank:
         raise ValueError(
             f"`start_index` must hold one integer for each of the {rank} axes. "
@@ -128,7 +130,7 @@ def checked_starts(start_index: Any, rank: int) -> tuple[Any, ...]:
 def is_zero(start_index: Any) -> bool:
     """Whether it is the number 0, which tensors never are."""
     return (
-        isinstance(start_index, int)
+        isinstance(start_index, (int, np.integer))
         and not isinstance(start_index, bool)
         and _backend.is_known(start_index)
         and start_index == 0
@@ -137,6 +139,8 @@ def is_zero(start_index: Any) -> bool:
 
 def _checked_start(start: Any, received: Any, *, vector: bool = False) -> Any:
     """An `int`, or a tensor of integers."""
+    if type(start) is int:  # not by `index`, which torch.compile would make 5 of
+        return start
     if not (is_tensor(start) or isinstance(start, (bool, np.bool_))):
         try:
             return operator.index(start)
@@ -147,7 +151,42 @@ def _checked_start(start: Any, received: Any, *, vector: bool = False) -> Any:
         raise TypeError(_start_message(received, vector))
     if len(start.shape) > vector:
         raise ValueError(_start_message(received, vector))
-    return start if is_tensor(start) else ops.convert_to_tensor(start)
+    return start if is_tensor(start) else _as_tensor(start)
+
+
+def _as_tensor(starts: np.ndarray) -> Any:
+    """The same integers, in a type of the backend that holds them."""
+    tensor = ops.convert_to_tensor(starts)
+    limits = np.iinfo(keras.backend.standardize_dtype(tensor.dtype))
+    if starts.size and not (limits.min <= starts.min() <= starts.max() <= limits.max):
+        raise ValueError(
+            f"`start_index` must lie between {limits.min} and {limits.max} where it "
+            f"becomes a tensor. Received: start_index={starts.tolist()}"
+        )
+    return tensor
+
+
+def _require_one_each(start: Any, batch: Any) -> None:
+    """Raises where a list of starts is known not to go with the batch."""
+    if type(start) is int or len(start.shape) == 0:
+        return
+    (count,) = start.shape
+    if type(count) is int and type(batch) is int and count != batch:
+        raise ValueError(
+            f"`start_index` must be an integer, or hold one for each of the {batch} "
+            f"elements of the batch. Received: start_index of shape ({count},)"
+        )
+
+
+def largest_start(start_index: Any) -> int | None:
+    """The largest of what is known now to be an integer, or several."""
+    if type(start_index) is int:
+        return start_index if _backend.is_known(start_index) else None
+    parts = start_index if isinstance(start_index, (list, tuple)) else [start_index]
+    if not all(isinstance(part, (int, np.integer, np.ndarray)) for part in parts):
+        return None
+    starts = np.asarray(start_index)
+    return int(starts.max()) if starts.size else None
 
 
 def _start_message(received: Any, vector: bool) -> str:
@@ -228,7 +267,7 @@ def positions_from_mask(
         if limits is not None:
             low, high = limits
             count = ops.cast(count, "float32")
-            last = ops.take(count, [-1], axis=axis)
+            last = count[(slice(None),) * axis + (slice(-1, None),)]
             count = low + (high - low) * count / (last + eps)
         if masked is not None:
             count = ops.where(mask, count, ops.cast(masked, count.dtype))

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 import keras
 
 from keras_posenc._arguments import positive_integer
-from keras_posenc._encoding import encoding_at
+from keras_posenc._encoding import checked_where, encoding_at
 from keras_posenc._evaluate import kept_encoding
 from keras_posenc._layer import (
     EncodingLayer,
@@ -17,7 +17,7 @@ from keras_posenc._layer import (
     has_dims,
 )
 from keras_posenc._options import WaveOptions
-from keras_posenc._positions import is_zero
+from keras_posenc._positions import is_zero, largest_start
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -85,7 +85,7 @@ class SinusoidEncoding(EncodingLayer):
 
     def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
         self.check_inputs(inputs)
-        self._check_length(inputs.shape, start_index)
+        self._check_length(inputs.shape, start_index, positions)
         dtype = self.available_dtype
         grid = (inputs, self._options, 2, (dtype,))
         encoding = None
@@ -104,14 +104,21 @@ class SinusoidEncoding(EncodingLayer):
                 f"{type(self).__name__} expects inputs of shape (batch, length, "
                 f"hidden_dim={self.hidden_dim}). Received: inputs of shape {shape}"
             )
-        self._check_length(shape, 0)
+        self._check_length(shape)
 
-    def _check_length(self, shape: Shape, start_index: Any) -> None:
+    def check_where(self, shape: Shape, start_index: Any, positions: Any) -> None:
+        checked_where(shape, self._options, 2, start_index, positions)
+        self._check_length(shape, start_index, positions)
+
+    def _check_length(
+        self, shape: Shape, start_index: Any = 0, positions: Any = None
+    ) -> None:
         length = shape[1]
-        if type(length) is not int or type(start_index) is not int:
+        first = largest_start(start_index) if positions is None else 0
+        if type(length) is not int or first is None:
             return
-        if start_index + length > self.max_len:
-            start = f" from start_index={start_index} on" if start_index else ""
+        if first + length > self.max_len:
+            start = f" from start_index={start_index} on" if first else ""
             raise ValueError(
                 f"{type(self).__name__} expects at most "
                 f"max_len={self.max_len} positions, found {length}{start}. "

@@ -107,6 +107,10 @@ class Summer(EncodingLayer):
         if isinstance(penc, PositionalEncoding) and penc.lacks_channels(shape):
             raise _shape_error(penc, penc.encoded_shape(shape), shape)
 
+    def check_where(self, shape: Shape, start_index: Any, positions: Any) -> None:
+        if isinstance(self.penc, EncodingLayer):
+            self.penc.check_where(shape, start_index, positions)
+
     def get_config(self) -> dict[str, Any]:
         penc = keras.saving.serialize_keras_object(self.penc)
         # The shape that `penc` was built with is no part of what the user wrote, and

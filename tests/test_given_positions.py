@@ -13,7 +13,7 @@ import reference
 from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
 from gradients import gradient
 from keras import ops
-from modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from places import (
     BATCH,
     CHANNELS,
@@ -443,7 +443,8 @@ def test_what_are_no_positions(bad: str, name: str, built: bool):
     layer, x = case.make(), case.inputs()
     if built:
         layer(x)
-    with pytest.raises(error, match=f"`positions` .*{message}"):
+    # From the first letter on: Keras would put words of its own before it.
+    with pytest.raises(error, match=f"^`positions` .*{message}"):
         layer(x, positions=value)
 
 
@@ -465,6 +466,34 @@ def test_what_are_no_positions_of_a_plane(shape: tuple[int, ...]):
         layer(zeros(2, *SIZES, CHANNELS), positions=np.zeros(shape))
 
 
+def test_in_a_functional_model_they_are_checked_at_once():
+    plane = keras.Input((*SIZES, CHANNELS))
+    with pytest.raises(ValueError, match=r"^`positions` must have shape \(3, 4, 2\)"):
+        kp.PositionalEncoding2D(CHANNELS)(plane, positions=keras.Input((5,)))
+
+
+if BACKEND == "tensorflow":
+
+    @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
+    @pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
+    def test_other_sizes_in_a_graph_that_knows_none(name: str, jit: bool):
+        import tensorflow as tf
+
+        layer, x = NAMED[name].make(), NAMED[name].inputs()
+        layer(x)
+        signature = [tf.TensorSpec((None, None, CHANNELS)), tf.TensorSpec((None, None))]
+        function = tf.function(
+            lambda x, positions: layer(x, positions=positions),
+            signature,
+            jit_compile=jit,
+        )
+        positions = tf.random.uniform((BATCH, LENGTH), maxval=100)
+        assert_close(function(x, positions), at(to_numpy(positions)))
+        for wrong in (positions[:, :1], positions[:, :5], positions[:2]):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                function(x, wrong)
+
+
 BESIDE = {
     "int": lambda: 1,
     "list": lambda: [0, 0, 0],
@@ -476,7 +505,9 @@ BESIDE = {
 @pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
 def test_a_start_beside_positions(name: str, start: str):
     case = NAMED[name]
-    with pytest.raises(ValueError, match="`start_index` must be 0 beside `positions`"):
+    with pytest.raises(
+        ValueError, match=r"^`start_index` must be 0 beside `positions`"
+    ):
         case.make()(case.inputs(), start_index=BESIDE[start](), positions=REVERSED)
 
 

@@ -854,3 +854,16 @@ def test_numbers_of_any_kind_are_kept_as_plain_ones(
     expected = reference.encode_options((2, 3), 8, **kept)
     outputs = to_numpy(layer(zeros(1, 2, 3, 8)))[0]
     np.testing.assert_allclose(outputs, expected, rtol=0, atol=SINGLE)
+
+
+@pytest.mark.parametrize("mode", UNKNOWN)
+@pytest.mark.parametrize("option", ["offset", "eps"])
+def test_too_much_for_the_integers_of_a_graph(option: str, mode: str):
+    layer = kp.PositionalEncoding1D(8, coordinate_range=(0.0, 1.0), **{option: 1e9})
+    layer.build((None, None, 8))
+
+    def encode() -> Any:
+        return with_unknown_sizes(layer, mode, (None, None, 8))(zeros(1, 5, 8))
+
+    with pytest.raises(Exception, match=f"must be below {2**24}"):
+        encode()

@@ -12,7 +12,7 @@ import pytest
 import reference
 from cases import COUNTING, dtype_of, to_numpy, to_tensor
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from places import assert_close, zeros
 
 import keras_posenc as kp
@@ -227,25 +227,23 @@ def test_graphs_that_know_no_sizes(mode: str):
     np.testing.assert_array_equal(to_numpy(found), make_positions(MASKS * 54 + 1, 1))
 
 
-# torch.compile takes the limits for symbols, which the text of no error can hold.
-if BACKEND != "torch":
+@pytest.mark.parametrize("mode", KNOWN)
+def test_graphs_of_detr(mode: str):
+    function = with_known_sizes(
+        lambda mask: kp.positions_from_mask(mask, 2, **DETR), mode
+    )
+    assert_close(function(to_tensor(IMAGES)), detr_embed(IMAGES), ANGLE_ERROR)
 
-    @pytest.mark.parametrize("mode", KNOWN)
-    def test_graphs_of_detr(mode: str):
-        function = with_known_sizes(
-            lambda mask: kp.positions_from_mask(mask, 2, **DETR), mode
-        )
-        assert_close(function(to_tensor(IMAGES)), detr_embed(IMAGES), ANGLE_ERROR)
 
-    @pytest.mark.parametrize("mode", UNKNOWN)
-    def test_planes_of_unknown_sizes(mode: str):
-        function = with_unknown_sizes(
-            lambda mask: kp.positions_from_mask(mask, 2, **DETR),
-            mode,
-            (None, None, None),
-            "bool",
-        )
-        assert_close(function(to_tensor(IMAGES)), detr_embed(IMAGES), ANGLE_ERROR)
+@pytest.mark.parametrize("mode", UNKNOWN)
+def test_planes_of_unknown_sizes(mode: str):
+    function = with_unknown_sizes(
+        lambda mask: kp.positions_from_mask(mask, 2, **DETR),
+        mode,
+        (None, None, None),
+        "bool",
+    )
+    assert_close(function(to_tensor(IMAGES)), detr_embed(IMAGES), ANGLE_ERROR)
 
 
 class OfTokens(keras.layers.Layer):

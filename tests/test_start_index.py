@@ -240,11 +240,14 @@ if BACKEND == "torch":
         case = NAMED[name]
         layer, x = case.make(), case.inputs()
         layer(x)
-        function, _ = compiled(lambda x, k: layer(x, start_index=k), "dynamo")
-        starts = [5, 9, 30, 1000, -7]
+        function, traces = compiled(lambda x, k: layer(x, start_index=k), "dynamo")
+        # More than the eight graphs that torch.compile makes of a function.
+        starts = [5, 9, 30, 31, 32, 33, 1000, -7, 10**6, 0, 1]
         outputs = [case.encoding(function(x, start)) for start in starts]
         expected = [np.broadcast_to(counted_from(k), outputs[0].shape) for k in starts]
         assert_close(np.stack(outputs), np.stack(expected))
+        # The first start is a constant, the second one is kept open.
+        assert traces() == 2
 
 
 # Sizes that are not known.
@@ -437,8 +440,88 @@ def test_what_is_no_start(name: str, case: Sequence, built: bool):
     layer = case.make()
     if built:
         layer(case.inputs())
-    with pytest.raises(error, match=INTEGER):
+    # From the first letter on: Keras would put words of its own before it.
+    with pytest.raises(error, match=f"^{INTEGER}"):
         layer(case.inputs(), start_index=value() if callable(value) else value)
+
+
+WRONG_COUNTS = {"two": [1, 2], "one": [4], "four": [0, 1, 2, 3]}
+
+
+@pytest.mark.parametrize("tensor", [False, True], ids=["list", "tensor"])
+@pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
+@pytest.mark.parametrize("name", WRONG_COUNTS)
+@each_sequence
+def test_another_number_of_starts(case: Sequence, name: str, built: bool, tensor: bool):
+    layer, starts = case.make(), WRONG_COUNTS[name]
+    if built:
+        layer(case.inputs())
+    given = to_tensor(np.array(starts, "int32")) if tensor else starts
+    message = (
+        "^`start_index` must be an integer, or hold one for each of the 3 elements of "
+        rf"the batch. Received: start_index of shape \({len(starts)},\)$"
+    )
+    with pytest.raises(ValueError, match=message):
+        layer(case.inputs(), start_index=given)
+
+
+@pytest.mark.parametrize("starts", [[2**31, 0, 1], [0, -(2**31) - 1, 0]], ids=str)
+def test_starts_beyond_32_bits(starts: list[int]):
+    layer = kp.PositionalEncoding1D(CHANNELS)
+
+    def encode() -> Any:
+        return layer(zeros(BATCH, LENGTH, CHANNELS), start_index=starts)
+
+    if BACKEND == "jax":  # which has no wider integers unless it is told to
+        with pytest.raises(ValueError, match=r"^`start_index` must lie between"):
+            encode()
+    else:
+        assert_close(encode(), counted_from(starts))
+
+
+def test_by_place():
+    layer = kp.PositionalEncoding1D(CHANNELS)
+    for _ in ("first call", "later call"):
+        outputs = layer(zeros(BATCH, LENGTH, CHANNELS), np.int64(5))
+        assert_close(outputs, counted_from(5))
+    with pytest.raises(ValueError, match="as a keyword argument: 5"):
+        layer(zeros(BATCH, LENGTH, CHANNELS), 5, start_index=6)
+
+
+def test_in_a_functional_model_it_is_checked_at_once():
+    plane = keras.Input((3, 4, CHANNELS))
+    with pytest.raises(ValueError, match=r"^`start_index` must hold one integer"):
+        kp.PositionalEncoding2D(CHANNELS)(plane, start_index=3)
+    sequence = keras.Input((LENGTH, CHANNELS))
+    with pytest.raises(ValueError, match="found 6 from start_index=15 on"):
+        kp.SinusoidEncoding(CHANNELS, max_len=20)(sequence, start_index=15)
+
+
+if BACKEND == "tensorflow":
+
+    @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
+    @pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
+    def test_another_number_of_starts_in_a_graph_that_knows_no_sizes(
+        name: str, jit: bool
+    ):
+        import tensorflow as tf
+
+        layer = NAMED[name].make()
+        layer(NAMED[name].inputs())
+        signature = [
+            tf.TensorSpec((None, None, CHANNELS)),
+            tf.TensorSpec((None,), "int32"),
+        ]
+        function = tf.function(
+            lambda x, starts: layer(x, start_index=starts), signature, jit_compile=jit
+        )
+        starts = tf.constant(STARTS)
+        assert_close(function(NAMED[name].inputs(), starts), counted_from(STARTS))
+        for wrong in (starts[:2], starts[:1]):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                function(NAMED[name].inputs(), wrong)
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            function(NAMED[name].inputs(batch=1), starts)
 
 
 BAD_TILES: dict[str, tuple[Any, type[Exception]]] = {
@@ -458,17 +541,17 @@ def test_what_is_no_tile(name: str):
     value, error = BAD_TILES[name]
     layer = kp.PositionalEncoding2D(CHANNELS)
     layer(zeros(2, 3, 4, CHANNELS))
-    with pytest.raises(error, match=r"`start_index` must (hold one|be an) integer"):
+    with pytest.raises(error, match=r"^`start_index` must (hold one|be an) integer"):
         layer(
             zeros(2, 3, 4, CHANNELS),
             start_index=value() if callable(value) else value,
         )
 
 
-@pytest.mark.parametrize("start", [1, -1, (1,), "tensor"], ids=str)
+@pytest.mark.parametrize("start", [1, -1, (1, 1, 1), "tensor"], ids=str)
 def test_a_range_has_no_start(start: Any):
     layer = kp.PositionalEncoding1D(CHANNELS, coordinate_range=(0, 1))
-    with pytest.raises(ValueError, match="must be 0 with `coordinate_range`"):
+    with pytest.raises(ValueError, match=r"^`start_index` must be 0 with `coordin"):
         layer(
             zeros(BATCH, LENGTH, CHANNELS),
             start_index=scalar(0) if start == "tensor" else start,
@@ -485,13 +568,22 @@ def test_up_to_max_len(start: int):
     assert_close(outputs, counted_from(start))
 
 
+BEYOND: dict[str, Any] = {
+    "int": 15,
+    "NumPy-int": np.int64(15),
+    "list": [15, 0, 0],
+    "array": np.array([15, -3, 2]),
+}
+
+
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
-def test_beyond_max_len(built: bool):
+@pytest.mark.parametrize("kind", BEYOND)
+def test_beyond_max_len(kind: str, built: bool):
     layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
     if built:
         layer(zeros(BATCH, LENGTH, CHANNELS))
-    with pytest.raises(ValueError, match="found 6 from start_index=15 on"):
-        layer(zeros(BATCH, LENGTH, CHANNELS), start_index=15)
+    with pytest.raises(ValueError, match=r"found 6 from start_index=\D*15.* on"):
+        layer(zeros(BATCH, LENGTH, CHANNELS), start_index=BEYOND[kind])
 
 
 def test_max_len_where_only_the_graph_knows_the_start():

@@ -85,9 +85,9 @@ def test_every_layer_has_the_numbers_of_the_formula(found: dict[str, Any]):
 
 def test_files_come_back(found: dict[str, Any]):
     assert found["saved"]
-    # OpenVINO multiplies in another order in the graph that `predict` compiles: a unit
-    # of the last place of numbers below 8.
-    allowed = 2.0**-21 if found["backend"] == "openvino" else 0.0
+    # OpenVINO computes in another order in the graph that `predict` compiles. Which one
+    # depends on the processor, so this is what any model that is shipped is held to.
+    allowed = 1e-5 if found["backend"] == "openvino" else 0.0
     assert max(found["saved"].values()) <= allowed
 
 
