@@ -144,19 +144,19 @@ def quickstart(session: nox.Session) -> None:
     session.run("python", "examples/quickstart.py", f"--output={output}")
 
 
-# One program for each question, in the order in which a reader would ask them.
-BENCHMARKS = (
+# One program for each question, in the order in which a reader would ask them. Those
+# of the second list measure no time, and run side by side.
+TIMED = (
     "eager",
     "lengths",
     "compiled",
+    "presets",
     "overhead",
     "alone",
     "startup",
-    "memory",
-    "thousand",
     "growth",
-    "accuracy",
 )
+UNTIMED = ("memory", "thousand", "accuracy")
 
 
 @nox.session(default=False)
@@ -168,8 +168,9 @@ def bench(session: nox.Session, backend: str) -> None:
     prepare(session, f"-e.[{backend}]", others, group="bench", backend=backend)
     # It asks for all of TensorFlow, but a backend of its own is enough to import it.
     session.install("--no-deps", "keras-hub")
-    for program in BENCHMARKS:
+    for program in TIMED:
         session.run("python", f"benchmarks/{program}.py", *session.posargs)
+    session.run("python", "benchmarks/side_by_side.py", *UNTIMED, *session.posargs)
     if not session.posargs:
         session.run("python", "benchmarks/summary.py")
 

@@ -63,9 +63,13 @@ def random_table(shape: tuple[int, ...]) -> Any:
     return random_tensor((1, *shape[1:]))
 
 
-def encoding_of(shape: tuple[int, ...]) -> keras.layers.Layer:
+def encoding_class(shape: tuple[int, ...]) -> type[kp.PositionalEncoding]:
     classes = kp.PositionalEncoding1D, kp.PositionalEncoding2D, kp.PositionalEncoding3D
-    return classes[len(shape) - 3](shape[-1])
+    return classes[len(shape) - 3]
+
+
+def encoding_of(shape: tuple[int, ...]) -> keras.layers.Layer:
+    return encoding_class(shape)(shape[-1])
 
 
 MAKERS: dict[str, Callable[[tuple[int, ...]], Call]] = {

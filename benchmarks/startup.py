@@ -41,7 +41,7 @@ def main() -> None:
     if args.quick:
         eager = compiled = (1, 64, 8)
         exported = (64, 8)
-    seconds = import_seconds(1 if args.quick else 5)
+    seconds = import_seconds(1 if args.quick else 3)
     found.target("import keras_posenc, ms", 30, 1e3 * seconds, ".1f")
     get_compiler_ready()
     rows = []

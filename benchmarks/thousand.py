@@ -6,6 +6,7 @@ from 500 to 1,499 once, in random order.
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -36,6 +37,8 @@ def main() -> None:
 
 def report_lengths(found: report.Report, lengths: list[int], path: Path) -> None:
     """Draws what is held after so many lengths. The later half must add little."""
+    # Compiled in haste: how fast it runs is no matter here.
+    os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
     drawn, (axis,) = plot.figure(1)
     axis.set(xlabel="different lengths so far", ylabel="memory held [MB]")
     grown = {}
