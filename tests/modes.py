@@ -40,8 +40,9 @@ def with_unknown_sizes(
     """The function of one tensor as a graph to which the sizes None are not known."""
     if mode == "export":
         import jax
+        from jax import export
 
-        return jax.export.export(jax.jit(function))(symbolic(signature, dtype)).call
+        return export.export(jax.jit(function))(symbolic(signature, dtype)).call
     if mode in ("graph", "xla"):
         import tensorflow as tf
 
@@ -54,10 +55,11 @@ def with_unknown_sizes(
 def symbolic(signature: Signature, dtype: str) -> Any:
     """What JAX exports a function for: a shape with names for what is None."""
     import jax
+    from jax import export
 
     names = [str(size or f"n{dim}") for dim, size in enumerate(signature)]
     # The comma makes a tuple of a single size too.
-    shape = jax.export.symbolic_shape(f"({', '.join(names)},)")
+    shape = export.symbolic_shape(f"({', '.join(names)},)")
     return jax.ShapeDtypeStruct(shape, dtype)
 
 

@@ -50,8 +50,10 @@ def _of_jax(
     if mode == "eager":
         return _of_jax_eager(function, x)
     if signature:
+        from jax import export
+
         struct = symbolic(signature, x.dtype.name)
-        text = jax.export.export(jax.jit(function))(struct).mlir_module()
+        text = export.export(jax.jit(function))(struct).mlir_module()
     else:
         text = jax.jit(function).lower(x).as_text()
     dtypes = set(re.findall(r"tensor<(?:[\d?]+x)*(\w+)>", text))
@@ -78,7 +80,8 @@ def _of_jax_eager(function: Function, x: Any) -> Operations:
     known = set(map(id, before))
     kept = [array for array in jax.live_arrays() if id(array) not in known]
     return Operations(
-        names=set(re.findall(r"Compiling jit\(_?(\w+)\)", text)),
+        # "Compiling jit(name)" from JAX 0.7 on, "Compiling name" before.
+        names=set(re.findall(r"Compiling (?:jit\()?_?(\w+)", text)),
         dtypes={*arrays, *(array.dtype.name for array in (outputs, *kept))},
     )
 
