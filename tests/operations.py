@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import keras
-from modes import BACKEND, Signature, symbolic, with_known_sizes, with_unknown_sizes
+from modes import (
+    BACKEND,
+    Signature,
+    symbolic,
+    whole_torch_graph,
+    with_known_sizes,
+    with_unknown_sizes,
+)
 
 Function = Callable[[Any], Any]
 _PRODUCTS = re.compile(r"(batch)?mat_?mul|einsum|tensordot|dot|(add|b|badd)?mm|linear")
@@ -138,7 +145,6 @@ def _tensorflow_record() -> Iterator[Operations]:
 def _of_torch(
     function: Function, x: Any, mode: str, signature: Signature | None
 ) -> Operations:
-    import torch
 
     if mode == "eager":
         with _torch_record() as found:
@@ -152,9 +158,7 @@ def _of_torch(
             _add_torch_dtypes(found, node.meta.get("example_value"))
         return graph
 
-    torch._dynamo.reset()
-    dynamic = signature is not None
-    torch.compile(function, fullgraph=True, dynamic=dynamic, backend=note)(x)
+    whole_torch_graph(function, dynamic=signature is not None, backend=note)(x)
     return found
 
 
