@@ -19,6 +19,8 @@ _GRAPHS = {"jax": ["jit"], "tensorflow": ["graph", "xla"], "torch": ["dynamo"]}
 _OPEN = {"jax": ["export"], "tensorflow": ["graph", "xla"], "torch": ["dynamo"]}
 KNOWN = ["eager", *_GRAPHS[BACKEND]]
 UNKNOWN = _OPEN[BACKEND]
+# Whether torch.compile meets calls of Keras that it cannot follow, whatever the layer.
+BREAKS_GRAPHS = BACKEND == "torch" and Version(keras.__version__) < Version("3.15")
 TORCH_BACKENDS = {"dynamo": "eager", "inductor": "inductor"}
 
 
@@ -74,7 +76,7 @@ def whole_torch_graph(
     """The function as one graph of torch.compile, with nothing left to Python."""
     import torch
 
-    if Version(keras.__version__) < Version("3.15"):
+    if BREAKS_GRAPHS:
         pytest.skip("torch.compile(fullgraph=True) cannot follow Keras before 3.15.")
     # It gives up after eight layers: all of them share one line of Keras.
     torch._dynamo.reset()
