@@ -18,6 +18,7 @@ nox.options.reuse_venv = "no"
 
 ROOT = Path(__file__).parent
 CONSTRAINTS = ROOT / "constraints.txt"
+FLOORS = ROOT / "floors"
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 BACKENDS = ("jax", "torch", "tensorflow")
 ALL_BACKENDS = ",".join(BACKENDS)
@@ -31,8 +32,9 @@ def prepare(
     *requirements: str,
     group: str | None = "test",
     backend: str | None = None,
+    constraints: Path | None = CONSTRAINTS,
 ) -> Path:
-    """Shut out the caller's settings, install what constraints.txt pins.
+    """Shut out the caller's settings, install at the versions that are pinned.
 
     Returns:
         The session's temporary folder.
@@ -47,7 +49,8 @@ def prepare(
         session.env["KERAS_BACKEND"] = backend
     # Variables, not `-c`: they reach isolated builds too, the second from pip 25.3 on.
     # An address, because pip splits the variables at spaces.
-    session.env["PIP_CONSTRAINT"] = CONSTRAINTS.as_uri()
+    if constraints:
+        session.env["PIP_CONSTRAINT"] = constraints.as_uri()
     session.env["PIP_BUILD_CONSTRAINT"] = CONSTRAINTS.as_uri()
     groups = nox.project.dependency_groups(PYPROJECT, group) if group else ()
     session.install(*requirements, *groups)
@@ -82,6 +85,41 @@ def lint(session: nox.Session) -> None:
 @nox.parametrize("backend", BACKENDS, ids=BACKENDS)
 def tests(session: nox.Session, backend: str) -> None:
     """Run the suite where Keras has this backend and no other."""
+    prepare(session, f"-e.[{backend}]", backend=backend)
+    run_suite(session, backend)
+
+
+def floors_of(backend: str) -> list[str]:
+    """What pyproject.toml requires, each at its lower bound and nothing newer."""
+    project = PYPROJECT["project"]
+    requirements = project["dependencies"] + project["optional-dependencies"][backend]
+    return [requirement.replace(">=", "==") for requirement in requirements]
+
+
+@nox.session(default=False)
+@nox.parametrize("backend", BACKENDS, ids=BACKENDS)
+def floors(session: nox.Session, backend: str) -> None:
+    """Run the suite at the lowest versions that pyproject.toml allows."""
+    # pip stops where the constraints have another version of one of them.
+    exact, pins = floors_of(backend), FLOORS / f"{backend}.txt"
+    prepare(session, f"-e.[{backend}]", *exact, backend=backend, constraints=pins)
+    run_suite(session, backend)
+
+
+@nox.session(default=False)
+@nox.parametrize("backend", BACKENDS, ids=BACKENDS)
+def newest(session: nox.Session, backend: str) -> None:
+    """Run the suite at the newest versions that pip's own settings let through."""
+    # On Linux the newest torch comes with CUDA: for a build that does not, name that in
+    # a file for PIP_CONSTRAINT, which this session leaves as it is.
+    prepare(session, f"-e.[{backend}]", backend=backend, constraints=None)
+    run_suite(session, backend)
+
+
+@nox.session(default=False, python=["3.12", "3.13"])
+@nox.parametrize("backend", BACKENDS, ids=BACKENDS)
+def pythons(session: nox.Session, backend: str) -> None:
+    """Run the suite on the other versions of Python."""
     prepare(session, f"-e.[{backend}]", backend=backend)
     run_suite(session, backend)
 
@@ -186,11 +224,15 @@ LOCK_HEADER = """\
 # The version of everything that the nox sessions install, for Python 3.11 to 3.13.
 # `nox -s lock` adds what is missing; `nox -s lock -- --upgrade-package NAME` moves one.
 """
+FLOORS_HEADER = """\
+# What `nox -s floors` installs, for Python 3.11: what pyproject.toml names at its lower
+# bound, and the newest of the rest that goes with it. `nox -s lock` keeps up with that.
+"""
 
 
 @nox.session(default=False)
 def lock(session: nox.Session) -> None:
-    """Bring constraints.txt up to date with pyproject.toml and noxfile.py."""
+    """Bring the constraints up to date with pyproject.toml and noxfile.py."""
     others = Path(session.create_tmp()) / "requirements.txt"
     build_requires = PYPROJECT["build-system"]["requires"]
     # What no extra and no group names. hatchling asks for editables only as it builds.
@@ -200,25 +242,45 @@ def lock(session: nox.Session) -> None:
     bounds = ["backports-strenum<1.3"]
     others.write_text("\n".join([*build_requires, *tools, *peers, *bounds]))
     session.install("uv", env={"PIP_CONSTRAINT": CONSTRAINTS.as_uri()})
+    compile_pins(
+        session,
+        CONSTRAINTS,
+        LOCK_HEADER,
+        str(others),
+        "--all-extras",
+        *(f"--group={group}" for group in PYPROJECT["dependency-groups"]),
+        "--universal",
+        "--fork-strategy=fewest",
+    )
+    for backend in BACKENDS:
+        compile_pins(
+            session,
+            FLOORS / f"{backend}.txt",
+            FLOORS_HEADER,
+            f"--extra={backend}",
+            "--group=test",
+            "--resolution=lowest-direct",
+        )
+
+
+def compile_pins(
+    session: nox.Session, pins: Path, header: str, *arguments: str
+) -> None:
     session.run(
         "uv",
         "pip",
         "compile",
         "pyproject.toml",
-        str(others),
-        "--all-extras",
-        *(f"--group={group}" for group in PYPROJECT["dependency-groups"]),
-        "--universal",
         "--python-version=3.11",
-        "--fork-strategy=fewest",
         "--no-annotate",
         "--no-header",
         "--quiet",
-        f"--output-file={CONSTRAINTS}",
+        f"--output-file={pins}",
+        *arguments,
         *session.posargs,
     )
-    pins = CONSTRAINTS.read_text()
+    text = pins.read_text()
     # uv repeats on every line what pyproject.toml says of all.
     for repeated in ("{} and ", " ; {}"):
-        pins = pins.replace(repeated.format("python_full_version < '3.14'"), "")
-    CONSTRAINTS.write_text(LOCK_HEADER + pins)
+        text = text.replace(repeated.format("python_full_version < '3.14'"), "")
+    pins.write_text(header + text)

@@ -416,7 +416,9 @@ def _counted_axis(
 
 def _counted_from(start: Any, size: Any, ndim: int, dim: int) -> Any:
     """Integers from `start` on, laid along `dim`."""
-    positions = ops.reshape(ops.arange(size, dtype="int32"), _vector_shape(ndim, dim))
+    positions = ops.reshape(
+        ops.arange(0, size, dtype="int32"), _vector_shape(ndim, dim)
+    )
     if _backend.is_known(start) and start == 0:
         return positions
     if type(start) is int and _backend.BACKEND == "torch":

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import keras
-from modes import BACKEND, Signature, symbolic, with_known_sizes, with_unknown_sizes
+from modes import (
+    BACKEND,
+    Signature,
+    symbolic,
+    whole_torch_graph,
+    with_known_sizes,
+    with_unknown_sizes,
+)
 
 Function = Callable[[Any], Any]
 _PRODUCTS = re.compile(r"(batch)?mat_?mul|einsum|tensordot|dot|(add|b|badd)?mm|linear")
@@ -50,8 +57,10 @@ def _of_jax(
     if mode == "eager":
         return _of_jax_eager(function, x)
     if signature:
+        from jax import export
+
         struct = symbolic(signature, x.dtype.name)
-        text = jax.export.export(jax.jit(function))(struct).mlir_module()
+        text = export.export(jax.jit(function))(struct).mlir_module()
     else:
         text = jax.jit(function).lower(x).as_text()
     dtypes = set(re.findall(r"tensor<(?:[\d?]+x)*(\w+)>", text))
@@ -78,7 +87,8 @@ def _of_jax_eager(function: Function, x: Any) -> Operations:
     known = set(map(id, before))
     kept = [array for array in jax.live_arrays() if id(array) not in known]
     return Operations(
-        names=set(re.findall(r"Compiling jit\(_?(\w+)\)", text)),
+        # "Compiling jit(name)" from JAX 0.7 on, "Compiling name" before.
+        names=set(re.findall(r"Compiling (?:jit\()?_?(\w+)", text)),
         dtypes={*arrays, *(array.dtype.name for array in (outputs, *kept))},
     )
 
@@ -135,7 +145,6 @@ def _tensorflow_record() -> Iterator[Operations]:
 def _of_torch(
     function: Function, x: Any, mode: str, signature: Signature | None
 ) -> Operations:
-    import torch
 
     if mode == "eager":
         with _torch_record() as found:
@@ -149,9 +158,7 @@ def _of_torch(
             _add_torch_dtypes(found, node.meta.get("example_value"))
         return graph
 
-    torch._dynamo.reset()
-    dynamic = signature is not None
-    torch.compile(function, fullgraph=True, dynamic=dynamic, backend=note)(x)
+    whole_torch_graph(function, dynamic=signature is not None, backend=note)(x)
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 import reference
 from cases import COUNTING, to_numpy, to_tensor
 from keras import ops
-from modes import BACKEND, Function
+from modes import BACKEND, Function, whole_torch_graph
 
 import keras_posenc as kp
 
@@ -106,13 +106,11 @@ def compiled(
 
         graph = tf.function(traced, jit_compile=compiler == "xla")
         return graph, lambda: len(traces)
-    import torch
     from torch._dynamo.testing import CompileCounter
 
-    torch._dynamo.reset()
     # In the first call Keras takes note of a device, and torch compiles once more.
     ops.zeros(())
     counter = CompileCounter()
     # Not `traced`: torch.compile runs what it does to a list in every call.
-    graph = torch.compile(function, fullgraph=True, backend=counter)
+    graph = whole_torch_graph(function, backend=counter)
     return graph, lambda: counter.frame_count

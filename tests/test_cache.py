@@ -31,7 +31,7 @@ import reference
 from cases import LAYERS, ROUNDING, SUM_ROUNDING, Case, dtype_of, to_numpy, to_tensor
 from first_calls import FIRST_CALLS
 from gradients import gradient
-from modes import BACKEND, KNOWN, with_known_sizes
+from modes import BACKEND, BREAKS_GRAPHS, KNOWN, with_known_sizes
 
 import keras_posenc as kp
 from keras_posenc import _backend, _evaluate
@@ -854,9 +854,9 @@ if BACKEND == "jax":
 # E3: no copy of the encoding for each element of a batch.
 
 each_measured_mode = pytest.mark.parametrize(
-    # TensorFlow holds on to what it needed to make a graph.
+    # TensorFlow holds on to what it needed to make a graph; of some there is none.
     "mode",
-    ["eager"] if BACKEND == "tensorflow" else KNOWN,
+    ["eager"] if BACKEND == "tensorflow" or BREAKS_GRAPHS else KNOWN,
 )
 needs_linux = pytest.mark.skipif(
     not peak_memory.AVAILABLE, reason="only Linux shows the peak since a moment"

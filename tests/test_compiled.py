@@ -19,7 +19,14 @@ from cases import (
     to_tensor,
 )
 from gradients import gradient
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    whole_torch_graph,
+    with_known_sizes,
+    with_unknown_sizes,
+)
 
 import keras_posenc as kp
 
@@ -151,8 +158,7 @@ def constant_bytes(layer: keras.Layer, shape: tuple[int, ...]) -> int:
         found.extend(tensor.nbytes for tensor in tensors if tensor.shape != shape)
         return lambda *args: args[:1]
 
-    torch._dynamo.reset()
-    graph = torch.compile(layer, fullgraph=True, dynamic=False, backend=note)
+    graph = whole_torch_graph(layer, dynamic=False, backend=note)
     graph(torch.empty(shape))
     return sum(found)
 
@@ -243,19 +249,17 @@ if BACKEND == "torch":
 
     @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
     def test_U6_compiled_whole_at_two_sizes(dynamic: bool):
-        torch._dynamo.reset()
         layer = kp.Summer(kp.PositionalEncoding2D(64))
-        graph = torch.compile(layer, fullgraph=True, dynamic=dynamic, backend="eager")
+        graph = whole_torch_graph(layer, dynamic=dynamic)
         for x, y in ((7, 5), (300, 4)):
             outputs = to_numpy(graph(torch.zeros(2, x, y, 64)))[1]
             expected = reference.encode_2d(x, y, 64)
             np.testing.assert_allclose(outputs, expected, rtol=0, atol=COUNTING)
 
     def test_U6_unknown_sizes_are_compiled_once():
-        torch._dynamo.reset()
         layer = kp.Summer(kp.PositionalEncoding1D(8))
         layer(torch.zeros(1, 3, 8))
-        graph = torch.compile(layer, fullgraph=True, dynamic=True, backend="eager")
+        graph = whole_torch_graph(layer, dynamic=True)
         graph(torch.zeros(2, 40, 8))
         with torch.compiler.set_stance("fail_on_recompile"):
             outputs = to_numpy(graph(torch.zeros(3, 300, 8)))[2]
@@ -263,13 +267,10 @@ if BACKEND == "torch":
         np.testing.assert_allclose(outputs, expected, rtol=0, atol=COUNTING)
 
     def test_U6_layers_of_different_waves_in_one_graph():
-        torch._dynamo.reset()
         first = kp.Summer(kp.PositionalEncoding1D(8))
         second = kp.Summer(kp.PositionalEncoding1D(8, max_wavelength=20.0))
         second(first(torch.zeros(1, 3, 8)))  # torch cannot build a layer in a graph
-        graph = torch.compile(
-            lambda x: second(first(x)), fullgraph=True, backend="eager"
-        )
+        graph = whole_torch_graph(lambda x: second(first(x)))
         expected = reference.encode_1d(50, 8) + reference.encode_1d(50, 8, 20.0)
         outputs = to_numpy(graph(torch.zeros(1, 50, 8)))[0]
         tolerance = 2 * COUNTING + 2.0**-24  # two encodings, and a sum below 2

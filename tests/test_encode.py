@@ -15,7 +15,14 @@ import reference
 from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
 from gradients import gradient
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    whole_torch_graph,
+    with_known_sizes,
+    with_unknown_sizes,
+)
 
 import keras_posenc as kp
 
@@ -530,9 +537,8 @@ if BACKEND == "torch":
             graphs.append(graph)
             return graph.forward
 
-        torch._dynamo.reset()
-        graph = torch.compile(
-            lambda positions: kp.encode(positions, 12), fullgraph=True, backend=note
+        graph = whole_torch_graph(
+            lambda positions: kp.encode(positions, 12), backend=note
         )
         assert max(errors_for_values(graph, dtype)) <= COUNTING
         assert len(graphs) == 1

@@ -54,8 +54,11 @@ def double_is_available():
         return
     import jax
 
-    with jax.enable_x64(True):
+    jax.config.update("jax_enable_x64", True)
+    try:
         yield
+    finally:
+        jax.config.update("jax_enable_x64", False)
 
 
 @functools.cache

@@ -12,6 +12,7 @@ import pytest
 import reference
 from cases import COUNTING, ROUNDING, to_numpy, to_tensor
 from keras import ops
+from modes import whole_torch_graph
 
 import keras_posenc as kp
 
@@ -111,10 +112,9 @@ def traced(layer: keras.Layer) -> tuple[Callable[[Any, Any], Any], Callable[[], 
     import torch
     import torch._dynamo.testing
 
-    torch._dynamo.reset()
     counter = torch._dynamo.testing.CompileCounter()
-    function = torch.compile(
-        lambda x, start: layer(x, start_index=start), fullgraph=True, backend=counter
+    function = whole_torch_graph(
+        lambda x, start: layer(x, start_index=start), backend=counter
     )
     return function, lambda: counter.frame_count
 

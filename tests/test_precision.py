@@ -16,6 +16,7 @@ import pytest
 import reference
 from cases import LAYERS, SUMMERS, Case, dtype_of, to_numpy, to_tensor
 from modes import BACKEND, with_known_sizes, with_unknown_sizes
+from packaging.version import Version
 
 import keras_posenc as kp
 
@@ -303,8 +304,13 @@ def test_a_quantized_model(name: str):
     assert (np.abs(outputs - encoded @ kernel - bias) <= 1e-5).all()
 
 
+INT4 = pytest.mark.skipif(
+    Version(keras.__version__) < Version("3.11"), reason="Keras 3.11 brought int4."
+)
+
+
 @leaves_some
-@pytest.mark.parametrize("mode", ["int4", "float8"])
+@pytest.mark.parametrize("mode", [pytest.param("int4", marks=INT4), "float8"])
 def test_other_quantizations_leave_the_layers(mode: str):
     case = next(case for case in SUMMERS if case.name == "S(P2)")
     model, x = two_outputs(case), case.inputs()

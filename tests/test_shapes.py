@@ -23,6 +23,7 @@ from cases import (
     to_numpy,
     to_tensor,
 )
+from modes import whole_torch_graph
 
 import keras_posenc as kp
 
@@ -347,10 +348,7 @@ def without_known_sizes(layer: keras.Layer, case: Case) -> Callable[[Any], Any]:
         spec = tf.TensorSpec(signature, "float32")
         return tf.function(layer).get_concrete_function(spec)
     if BACKEND == "torch":
-        import torch
-
-        torch._dynamo.reset()
-        return torch.compile(layer, fullgraph=True, dynamic=True, backend="eager")
+        return whole_torch_graph(layer, dynamic=True)
     import jax
     from jax import export
 
@@ -388,9 +386,8 @@ if BACKEND == "torch":
     def test_F3_fewer_channels_under_torch_compile(dynamic: bool):
         import torch
 
-        torch._dynamo.reset()
         layer = kp.PositionalEncoding1D(3)
-        graph = torch.compile(layer, fullgraph=True, dynamic=dynamic, backend="eager")
+        graph = whole_torch_graph(layer, dynamic=dynamic)
         with pytest.warns(UserWarning, match="channels=3 makes 4 channels"):
             outputs = graph(torch.zeros(2, 9, 5))
         assert tuple(outputs.shape) == (2, 9, 4)

@@ -18,7 +18,7 @@ import pytest
 import reference
 from cases import ENCODERS, SUMMERS, Case, to_numpy, to_tensor
 from gradients import gradient
-from modes import BACKEND
+from modes import BACKEND, BREAKS_GRAPHS
 
 import keras_posenc as kp
 
@@ -181,6 +181,8 @@ def assert_trains(case: Case, way: dict[str, Any]) -> None:
     + [("S(P2)", way) for way in GRAPHS if way != "auto"],
 )
 def test_fit_evaluate_and_predict(name: str, way: str):
+    if way == "jit" and BREAKS_GRAPHS:
+        pytest.skip("torch 2.13 stumbles over the losses of Keras before 3.15.")
     assert_trains(KINDS[name], GRAPHS[way])
 
 
@@ -356,6 +358,10 @@ def _torch_loop(model: keras.Model, batches: list[Any]) -> list[Any]:
     return losses
 
 
+# Where a graph breaks, torch.compile asks for this of all that it goes on with.
+@pytest.mark.filterwarnings(
+    "ignore:The .grad attribute of a Tensor that is not a leaf Tensor:UserWarning"
+)
 @pytest.mark.parametrize("name", ["Pm1", "S(P2)"])
 @pytest.mark.parametrize("make", [model_of, subclassed], ids=lambda make: make.__name__)
 def test_a_loop_of_the_backend(name: str, make: Any):
