@@ -51,8 +51,10 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command, and returns its exit code: 0, or 1 where a file, a library or
-    memory is missing. Wrong usage exits with 2, as argparse has it.
+    """Runs a command, and returns its exit code.
+
+    1 where a file, a library or memory is missing. argparse exits by itself, after
+    wrong usage with 2.
     """
     parser = _parser()
     given = parser.parse_args(arguments)

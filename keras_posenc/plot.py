@@ -217,12 +217,12 @@ def _draw_table(table: Floats, ax: Axes | None) -> tuple[Figure, Axes]:
 
 def _draw_maps(table: Floats, ax: Axes | None) -> tuple[Figure, Any]:
     *sizes, channels = table.shape
-    shown = _every(channels, _MAPS)
+    shown, colours = _every(channels, _MAPS), _signed(table)
     panels = _Panels(len(shown), min(len(shown), _COLUMNS), sizes)
     with _canvas(ax, panels.inches) as ax:
         maps = panels.axes(ax)
         for panel, channel in zip(maps, shown, strict=True):
-            image = panel.imshow(table[..., channel], **_signed(table))
+            image = panel.imshow(table[..., channel], **colours)
             panel.set_title(f"channel {channel}", fontsize="small")
         _name_axes(maps[panels.lower_left], "axis 0", "axis 1")
         _colour_bar(image, ax, "encoding")
@@ -232,14 +232,14 @@ def _draw_maps(table: Floats, ax: Axes | None) -> tuple[Figure, Any]:
 def _draw_slices(table: Floats, ax: Axes | None) -> tuple[Figure, Any]:
     depth, *sizes, channels = table.shape
     shown, places = _every(channels, _CHANNELS_OF_SLICES), _every(depth, _SLICES)
-    both = len(shown), len(places)
+    both, colours = (len(shown), len(places)), _signed(table)
     panels = _Panels(math.prod(both), len(places), sizes, titles=False)
     with _canvas(ax, panels.inches) as ax:
         slices = panels.axes(ax).reshape(both)
         for row, channel in zip(slices, shown, strict=True):
             row[0].set_ylabel(f"channel {channel}", fontsize="small")
             for panel, place in zip(row, places, strict=True):
-                image = panel.imshow(table[place, ..., channel], **_signed(table))
+                image = panel.imshow(table[place, ..., channel], **colours)
         for panel, place in zip(slices[0], places, strict=True):
             panel.set_title(f"axis 0: {place}", fontsize="small")
         _name_axes(slices[-1, 0], f"channel {shown[-1]}\naxis 1", "axis 2")
@@ -297,9 +297,9 @@ def _draw_product_slices(
     panels = _Panels(len(shown), math.ceil(len(shown) / rows), sizes)
     with _canvas(ax, panels.inches) as ax:
         slices = panels.axes(ax)
-        for panel, depth in zip(slices, shown, strict=True):
-            image = panel.imshow(products[depth], cmap=_SEQUENTIAL, **limits)
-            panel.set_title(f"axis 0: {depth}", fontsize="small")
+        for panel, number in zip(slices, shown, strict=True):
+            image = panel.imshow(products[number], cmap=_SEQUENTIAL, **limits)
+            panel.set_title(f"axis 0: {number}", fontsize="small")
         _mark(slices[shown.index(place[0])], place[1:])
         _name_axes(slices[panels.lower_left], "axis 1", "axis 2")
         _colour_bar(image, ax, f"dot product with position {place}")
@@ -368,9 +368,8 @@ def _legend_of_spectrum(waves: Spectrum, sizes: tuple[int, ...] | None) -> list[
             for axis in np.unique(waves.axis[~waves.constant])
         ),
         *(
-            entry(f"size {size} of axis {' and '.join(map(str, axes))}", _DASHED, color)
+            entry(f"size {size} of {_named(axes)}", _DASHED, _color(*axes))
             for size, axes in _axes_by_size(sizes).items()
-            for color in [_color(*axes)]
         ),
         *(
             entry(f"{label}: {found.sum()} of {len(found)} channels", style)
@@ -385,6 +384,10 @@ def _axes_by_size(sizes: tuple[int, ...] | None) -> dict[int, list[int]]:
     for axis, size in enumerate(sizes or ()):
         found.setdefault(size, []).append(axis)
     return found
+
+
+def _named(axes: list[int]) -> str:
+    return f"{'axes' if len(axes) > 1 else 'axis'} {', '.join(map(str, axes))}"
 
 
 def _color(*axes: int) -> str:

@@ -407,7 +407,7 @@ def test_sizes_that_are_equal_have_one_line_and_a_shade():
     assert "size 2 of axis 0" in legend(axes)
     assert not axes.patches
     _, axes = plot.spectrum(kp.PositionalEncoding2D(16), (10, 10))
-    assert "size 10 of axis 0 and 1" in legend(axes)
+    assert "size 10 of axes 0, 1" in legend(axes)
     (shade,) = axes.patches
     assert shade.get_y() == 100
 
