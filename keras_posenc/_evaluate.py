@@ -265,6 +265,8 @@ def host_table(
     starts: tuple[int, ...] | None = None,
 ) -> np.ndarray:
     """The encoding of `grid`, with a batch of one."""
+    # A table beyond memory is an error now, not after minutes of work.
+    np.empty((*grid, channels), dtype)
     ndim = len(grid) + 2
     starts = starts or (0,) * len(grid)
     terms = []
