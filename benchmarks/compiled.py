@@ -28,7 +28,7 @@ def main() -> None:
         times = measure_anew(
             functools.partial(compiled, shape),
             rounds=rounds,
-            seconds=2,
+            seconds=1.5,
             title=str(shape),
         )
         (one_axis if len(shape) == 3 else more_axes)[str(shape)] = times

@@ -29,7 +29,7 @@ def main() -> None:
         del calls[c.KERAS_HUB]  # It stores nothing, and so does what `eager.md` shows.
         inputs = [c.random_tensor((batch, n, CHANNELS)) for n in lengths]
         title = f"({batch}, n, {CHANNELS})"
-        results[title] = measure(calls, inputs, rounds=10, seconds=4, title=title)
+        results[title] = measure(calls, inputs, rounds=10, seconds=3, title=title)
     found.times("Mean time of a call", results)
     found.ratios("Changing lengths", results, {c.STORED: LIMIT})
     found.write(args.output)

@@ -25,7 +25,7 @@ def main() -> None:
     for shape in SHAPES:
         title, x = str(shape), c.random_tensor(shape)
         run = functools.partial(
-            measure, inputs=[x] * calls, rounds=rounds, seconds=2, title=title
+            measure, inputs=[x] * calls, rounds=rounds, seconds=1, title=title
         )
         eager[title] = run(function_and_layers(shape) | c.peers(shape))
         compiled[title] = run(c.compiled(function_and_layers(shape), x))

@@ -227,11 +227,14 @@ def to_parts(values: np.ndarray, x: Any) -> Any:
 
     Each gets what goes with its part of `x`, once, and not again at every call.
     """
-    parts = _jax_parts(x, values.shape) if BACKEND == "jax" else None
-    if parts is None or len(parts.device_set) == 1:
+    if BACKEND != "jax":
         return to_tensor(values, x)
     import jax
 
+    parts = _jax_parts(x, values.shape)
+    if parts is not None and len(parts.device_set) == 1:
+        parts = None  # where `lasting_tensors` says
+    # `ops.convert_to_tensor` compiles a copy for each new shape, which takes 15 ms.
     return jax.device_put(values, parts)
 
 

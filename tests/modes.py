@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import pytest
 from packaging.version import Version
 
 BACKEND = keras.backend.backend()
@@ -77,6 +76,8 @@ def whole_torch_graph(
     import torch
 
     if BREAKS_GRAPHS:
+        import pytest  # the benchmarks do without
+
         pytest.skip("torch.compile(fullgraph=True) cannot follow Keras before 3.15.")
     # It gives up after eight layers: all of them share one line of Keras.
     torch._dynamo.reset()

@@ -782,7 +782,7 @@ def test_threads_in_which_layers_come_and_go(kept: TensorCache):
 
 STEPS = {
     "making": (_evaluate, "host_table"),
-    "moving": (_backend, "to_tensor"),
+    "moving": (_backend, "to_parts"),
     "keeping": (TensorCache, "keep"),
 }
 

@@ -9,6 +9,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+import keras_posenc
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NAMES = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
@@ -61,3 +63,9 @@ def test_each_version_of_python_is_named():
     assert PROJECT["requires-python"] == f">=3.{minors[0]}"
     text = (ROOT / "README.md").read_text()
     assert f"Python 3.{minors[0]} to 3.{minors[-1]}, " in text
+
+
+def test_the_citation_names_this_version():
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {keras_posenc.__version__}" in lines
+    assert f"license: {PROJECT['license']}" in lines
