@@ -1,0 +1,58 @@
+"""The settings of Sphinx. `docs/build.py` puts the pages together, then runs it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import keras_posenc
+
+project = "keras-posenc"
+author = "The keras-posenc authors"
+copyright = author  # noqa: A001: the name that Sphinx wants
+release = keras_posenc.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+nitpicky = True
+highlight_language = "text"
+templates_path = ["_templates"]
+
+myst_heading_anchors = 3
+myst_enable_extensions = ["attrs_inline", "dollarmath"]
+
+# The docstrings have Markdown's `code`, and describe types in words.
+default_role = "code"
+autodoc_typehints = "none"
+napoleon_numpy_docstring = False
+napoleon_custom_sections = [("Call arguments", "params_style"), "Reference"]
+
+html_theme = "furo"
+html_title = f"keras-posenc {release}"
+html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+
+# What Markdown takes for code: an indent and an empty line before it.
+FORMULA = re.compile(r"(?<=\n\n)((?: {4,}.*\n+)+)")
+# Sentences, of which napoleon would take what precedes a colon for a type.
+RETURNS = re.compile(r"^Returns:\n {4}", re.MULTILINE)
+
+
+def as_rest(docstring: str) -> str:
+    """A docstring of ours in what napoleon and docutils understand."""
+    docstring = FORMULA.sub(lambda block: f"::\n\n{block[1]}\n", docstring)
+    return RETURNS.sub(":returns: ", docstring)
+
+
+def on_docstring(
+    app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    lines[:] = as_rest("\n".join(lines)).split("\n")
+
+
+def setup(app: Any) -> None:
+    # Before napoleon, which has the priority 500 and would indent its own output.
+    app.connect("autodoc-process-docstring", on_docstring, priority=400)
