@@ -16,6 +16,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import explorer
 from sphinx.cmd.build import build_main
 
 DOCS = Path(__file__).parent
@@ -69,6 +70,7 @@ def assemble(source: Path) -> None:
     for name, page in with_readme(pages, (ROOT / "README.md").read_text()).items():
         (source / name).write_text(page)
     shutil.copytree(DOCS / "_static", source / "_static")
+    (source / "_static/presets.js").write_text(explorer.script())
     for pattern in PROJECT_FILES:
         for path in ROOT.glob(pattern):
             copied = source / path.relative_to(ROOT)
@@ -89,7 +91,8 @@ def main() -> None:
         assemble(source)
         doctrees = str(Path(folder, "doctrees"))
         strict = ["--fail-on-warning", "--keep-going", "--nitpicky", "--quiet"]
-        how = [*strict, "-c", str(DOCS), "-d", doctrees]
+        static = f"html_static_path={source / '_static'}"
+        how = [*strict, "-c", str(DOCS), "-d", doctrees, "-D", static]
         sys.exit(build_main([*how, str(source), str(site)]))
 
 

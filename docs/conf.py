@@ -28,7 +28,6 @@ napoleon_custom_sections = [("Call arguments", "params_style"), "Reference"]
 
 html_theme = "furo"
 html_title = f"keras-posenc {release}"
-html_static_path = ["_static"]
 html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_copy_source = False
