@@ -9,14 +9,13 @@ import base64
 import json
 import os
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any, Self
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-# Descriptors that Chromium reads commands from and writes answers to.
-PIPES = 'exec "$0" "$@" 3<&{} 4>&{}'
+# Descriptors that Chromium reads commands from, and writes answers and noise to.
+COMMANDS, ANSWERS, NOISE = 3, 4, 2
 FLAGS = (
     "--headless",
     "--remote-debugging-pipe",
@@ -44,13 +43,16 @@ class Browser:
         assert CHROMIUM is not None
         for_browser, self._commands = os.pipe()
         self._answers, of_browser = os.pipe()
-        script = PIPES.format(for_browser, of_browser)
-        flags = [*FLAGS, f"--user-data-dir={folder}"]
-        self._process = subprocess.Popen(
-            # A shell gives the pipes the numbers that Chromium expects.
-            ["sh", "-c", script, CHROMIUM, *flags],
-            pass_fds=(for_browser, of_browser),
-            stderr=subprocess.DEVNULL,
+        # Not subprocess, which cannot choose the numbers of descriptors.
+        self._process = os.posix_spawn(
+            CHROMIUM,
+            [CHROMIUM, *FLAGS, f"--user-data-dir={folder}"],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, for_browser, COMMANDS),
+                (os.POSIX_SPAWN_DUP2, of_browser, ANSWERS),
+                (os.POSIX_SPAWN_OPEN, NOISE, os.devnull, os.O_WRONLY, 0),
+            ],
         )
         os.close(for_browser)
         os.close(of_browser)
@@ -75,9 +77,9 @@ class Browser:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait(PATIENCE)
+        # It ends where it cannot read on, and takes its children with it.
         os.close(self._commands)
+        os.waitpid(self._process, 0)
         os.close(self._answers)
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
@@ -117,10 +119,14 @@ class Browser:
         # Another page first: for the same one with another anchor nothing is loaded.
         self.send("Page.navigate", url="about:blank")
         self.send("Page.navigate", url=address)
+        self.wait(f"location.href === {json.dumps(address)}")
+        self.wait("document.readyState === 'complete'")
+
+    def wait(self, expression: str) -> None:
+        """Until a line of JavaScript is true in the page."""
         until = time.monotonic() + PATIENCE
-        loaded = f"location.href === {json.dumps(address)} && document.readyState"
-        while self.value(loaded) != "complete":
-            assert time.monotonic() < until, f"{address} was not loaded"
+        while self.value(expression) is not True:
+            assert time.monotonic() < until, f"never true: {expression}"
             time.sleep(0.02)
 
     def value(self, expression: str) -> Any:

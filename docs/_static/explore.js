@@ -275,7 +275,7 @@
   }
 
   function mark(context, [x, y]) {
-    context.fillStyle = "#ffa500";
+    context.fillStyle = "#ff2bd6"; // in neither map of colours
     // One dot of many would not be seen.
     const size = 1 + 2 * Math.floor(context.canvas.width / 60);
     context.fillRect(x - (size - 1) / 2, y - (size - 1) / 2, size, size);
