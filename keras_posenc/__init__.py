@@ -8,12 +8,13 @@
     sinusoidal_table(shape, channels)      the encoding as a NumPy array
     encode(positions, channels)            the encoding of any positions, as a tensor
     presets()                              names of published encodings, each in words
+    plot                                   pictures of an encoding
 
 Inside, `_waves` makes waves of the options, `_evaluate` makes numbers of the waves, and
 the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to their input.
 """
 
-from keras_posenc import tf_encodings, torch_encodings
+from keras_posenc import plot, tf_encodings, torch_encodings
 from keras_posenc._coordinates import CoordinateEncoding
 from keras_posenc._encode import encode
 from keras_posenc._encoding import (
@@ -62,6 +63,7 @@ __all__ = [
     "TFSummer",
     "__version__",
     "encode",
+    "plot",
     "positions_from_mask",
     "presets",
     "sinusoidal_table",
