@@ -79,11 +79,10 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=_version())
-    commands = parser.add_subparsers(dest="command", title="commands", metavar="")
-    show = commands.add_parser(
-        "show", help="draw an encoding", allow_abbrev=False, epilog=_NO_OUTPUT
+    commands = parser.add_subparsers(
+        dest="command", title="commands", metavar="command"
     )
-    _add_encoding(show)
+    show = _add_command(commands, "show", "draw an encoding", _show)
     show.add_argument(
         "--plot",
         choices=_PLOTS,
@@ -99,11 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the one position of --plot similarity, one index for each axis",
     )
     show.add_argument("-o", "--output", type=Path, help="a .png, .svg or .pdf file")
-    show.set_defaults(run=_show, parser=show)
-    table = commands.add_parser(
-        "table", help="write an encoding", allow_abbrev=False, epilog=_NO_OUTPUT
-    )
-    _add_encoding(table)
+    table = _add_command(commands, "table", "write an encoding", _table)
     table.add_argument(
         "--dtype",
         choices=_DTYPES,
@@ -111,11 +106,25 @@ def _parser() -> argparse.ArgumentParser:
         help="type of the numbers (default: %(default)s)",
     )
     table.add_argument("-o", "--output", type=Path, help="a .npy file")
-    table.set_defaults(run=_table, parser=table)
     return parser
 
 
-_NO_OUTPUT = "Without --output, prints a summary of the encoding."
+def _add_command(
+    commands: Any, name: str, does: str, run: Callable[[argparse.Namespace], None]
+) -> argparse.ArgumentParser:
+    """A parser of what says which encoding, on which grid."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=does,
+        # Of all its flags argparse would write 20 lines before every error.
+        usage=f"python -m keras_posenc {name} [-h] [preset] --shape SIZE [SIZE ...] "
+        "--channels NUMBER [option ...]",
+        epilog="Without --output, prints a summary of the encoding.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run, parser=parser)
+    _add_encoding(parser)
+    return parser
 
 
 def _add_encoding(parser: argparse.ArgumentParser) -> None:
@@ -133,9 +142,12 @@ def _add_encoding(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="sizes of the grid, as many as it has axes",
     )
-    parser.add_argument("--channels", type=int, required=True, help="their number")
+    parser.add_argument(
+        "--channels", type=int, required=True, metavar="NUMBER", help="their number"
+    )
     options = parser.add_argument_group(
-        "options", "They win over those of the preset. The word none stands for None."
+        "options of the encoding",
+        "They win over those of the preset. The word none stands for None.",
     )
     described = _described_options()
     for name, hint in _HINTS.items():
@@ -235,12 +247,12 @@ def _show(given: argparse.Namespace) -> None:
         return
     pyplot = plot.pyplot()
     pyplot.switch_backend("agg")  # which opens no window
-    _require_suffix(given, *pyplot.figure().canvas.get_supported_filetypes())
+    _require_suffix(given, *pyplot.Figure().canvas.get_supported_filetypes())
     where = [given.position] if given.plot == "similarity" else []
     with _usage_errors(given.parser):
         figure, _ = _PLOTS[given.plot](view, *where)
     figure.savefig(given.output, dpi=_DOTS_PER_INCH)
-    pyplot.close("all")
+    pyplot.close(figure)
     print(f"wrote {given.output}")
 
 
@@ -263,7 +275,11 @@ def _view(given: argparse.Namespace) -> View:
     options = _given_options(given)
     if given.preset is not None:
         options = preset_options(
-            given.preset, rank, channels, options, lambda _, other: f"{other} sizes"
+            given.preset,
+            rank,
+            channels,
+            options,
+            lambda _, other: f"--shape with {other} size{'s' * (other > 1)}",
         )
     return View(WaveOptions(rank, channels, **options), channels, sizes)
 
@@ -273,10 +289,13 @@ def _print_summary(given: argparse.Namespace, view: View) -> None:
     assert view.sizes is not None
     sizes = " x ".join(map(str, view.sizes))
     print(f"{given.preset or 'no preset'}: {sizes} positions, {view.channels} channels")
-    config = view.options.config()
-    for name in ("rank", "channels"):
-        del config[name]
-    print("options:", ", ".join(f"{name}={value}" for name, value in config.items()))
+    plain = WaveOptions(len(view.sizes), view.channels).config()
+    chosen = [
+        f"{name}={value!r}"
+        for name, value in view.options.config().items()
+        if plain.get(name) != value
+    ]
+    print("options:", ", ".join(chosen) or "all at their defaults")
     for axis in range(len(view.sizes)):
         along = (waves.axis == axis) & ~waves.constant
         if not along.any():
@@ -284,13 +303,13 @@ def _print_summary(given: argparse.Namespace, view: View) -> None:
             continue
         lengths = waves.wavelength[along]
         print(
-            f"axis {axis}: {along.sum()} channels, wavelengths from "
+            f"axis {axis}: {along.sum()} of the channels, wavelengths from "
             f"{lengths.min():.4g} to {lengths.max():.4g} positions, "
             f"{(waves.barely & along).sum()} of them less than a tenth of a turn, "
             f"{(waves.aliased & along).sum()} aliased"
         )
     if waves.constant.any():
-        print(f"constant: {waves.constant.sum()} channels")
+        print(f"constant: {waves.constant.sum()} of the channels")
 
 
 def _require_suffix(given: argparse.Namespace, *known: str) -> None:
