@@ -17,6 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import explorer
+import pictures
 from sphinx.cmd.build import build_main
 
 DOCS = Path(__file__).parent
@@ -70,6 +71,7 @@ def assemble(source: Path) -> None:
     for name, page in with_readme(pages, (ROOT / "README.md").read_text()).items():
         (source / name).write_text(page)
     shutil.copytree(DOCS / "_static", source / "_static")
+    pictures.draw(source / "pictures")
     (source / "_static/presets.js").write_text(explorer.script())
     for pattern in PROJECT_FILES:
         for path in ROOT.glob(pattern):

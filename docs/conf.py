@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
@@ -39,9 +40,12 @@ FORMULA = re.compile(r"(?<=\n\n)((?: {4,}.*\n+)+)")
 # Sentences, of which napoleon would take what precedes a colon for a type.
 RETURNS = re.compile(r"^Returns:\n {4}", re.MULTILINE)
 
+ARXIV = re.compile(r"(?<!`)(arXiv:(\d{4}\.\d{5}))")
+
 
 def as_rest(docstring: str) -> str:
     """A docstring of ours in what napoleon and docutils understand."""
+    docstring = ARXIV.sub(r"`\1 <https://arxiv.org/abs/\2>`__", docstring)
     docstring = FORMULA.sub(lambda block: f"::\n\n{block[1]}\n", docstring)
     return RETURNS.sub(":returns: ", docstring)
 
@@ -52,6 +56,21 @@ def on_docstring(
     lines[:] = as_rest("\n".join(lines)).split("\n")
 
 
+def on_signature(
+    app: Any, what: str, name: str, obj: Any, options: Any, shown: str, returns: Any
+) -> tuple[str, None] | None:
+    """The arguments of a layer, which Keras hides behind `__new__`."""
+    if what != "class":
+        return None
+    signature = inspect.signature(obj.__init__)
+    _, *parameters = (
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in signature.parameters.values()
+    )
+    return str(inspect.Signature(parameters)), None
+
+
 def setup(app: Any) -> None:
+    app.connect("autodoc-process-signature", on_signature)
     # Before napoleon, which has the priority 500 and would indent its own output.
     app.connect("autodoc-process-docstring", on_docstring, priority=400)

@@ -68,3 +68,6 @@ def test_docstrings_become_rest():
     assert as_rest(docstring) == (
         "Line.\n\n::\n\n    a = b * c\n\n\nAfter.\n\n:returns: Tensor: of `x`.\n"
     )
+    assert as_rest("- arXiv:1706.03762, section 3.5") == (
+        "- `arXiv:1706.03762 <https://arxiv.org/abs/1706.03762>`__, section 3.5"
+    )
