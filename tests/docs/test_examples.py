@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -80,4 +81,25 @@ def test_docstrings(backend: str, tmp_path: Path):
         for name in keras_posenc.__all__
         if not name.startswith("TF") and callable(getattr(keras_posenc, name))
     ]
+    shown += keras_posenc.plot.__all__
     assert f"{len(shown)} passed" in printed
+
+
+COMMANDS = re.findall(
+    r"^    python -m (keras_posenc.*)$", (ROOT / "README.md").read_text(), re.MULTILINE
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_the_readme(command: str, tmp_path: Path):
+    arguments = shlex.split(command)
+    printed = run("jax", "-m", *arguments, cwd=tmp_path)
+    if "-o" in arguments:
+        assert (tmp_path / arguments[-1]).is_file()
+    elif len(arguments) > 1:
+        shown = "".join(f"    {line}\n" for line in printed.splitlines())
+        assert shown in (ROOT / "README.md").read_text()
+
+
+def test_there_are_commands():
+    assert len(COMMANDS) >= 5
