@@ -36,7 +36,7 @@ FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
 def sections(text: str) -> dict[str, str]:
-    """The sections of a document by title. The first is what comes before the others."""
+    """The sections of a document by title, the first of which is that of all."""
     # A comment in a block of code looks like a heading.
     masked = FENCED.sub(lambda block: "-" * len(block[0]), text)
     starts = [found.start() for found in re.finditer("^##? ", masked, re.MULTILINE)]
@@ -70,6 +70,8 @@ def assemble(source: Path) -> None:
     pages = {path.name: path.read_text() for path in DOCS.glob("*.md")}
     for name, page in with_readme(pages, (ROOT / "README.md").read_text()).items():
         (source / name).write_text(page)
+    for path in DOCS.glob("*.png"):
+        shutil.copy(path, source)
     shutil.copytree(DOCS / "_static", source / "_static")
     pictures.draw(source / "pictures")
     (source / "_static/presets.js").write_text(explorer.script())

@@ -10,7 +10,6 @@ import keras_posenc
 
 project = "keras-posenc"
 author = "The keras-posenc authors"
-copyright = author  # noqa: A001: the name that Sphinx wants
 release = keras_posenc.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]

@@ -14,7 +14,7 @@ CHANNELS = (2, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128)
 
 
 def _options(row: Preset, rank: int) -> dict[str, Any]:
-    """Options by number of channels, or under "any" where they do not follow from it."""
+    """Options by number of channels, or under "any" where they are always the same."""
     if isinstance(row.by_rank.get(rank, row.by_rank.get(ANY)), dict):
         return {"any": row.options(rank, None)}
     found = {}

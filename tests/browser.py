@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 # Descriptors that Chromium reads commands from, and writes answers and noise to.
 COMMANDS, ANSWERS, NOISE = 3, 4, 2
 FLAGS = (
@@ -86,7 +87,9 @@ class Browser:
         """The result of a command of the protocol."""
         self._last += 1
         command = {"id": self._last, "method": method, "params": params}
-        os.write(self._commands, json.dumps({**command, **self._session}).encode() + b"\0")
+        os.write(
+            self._commands, json.dumps({**command, **self._session}).encode() + b"\0"
+        )
         while True:
             message = self._receive()
             if message.get("id") == self._last:
@@ -176,5 +179,7 @@ class Browser:
         """The whole page, not only what the screen shows."""
         size = self.send("Page.getLayoutMetrics")["cssContentSize"]
         clip = {**size, "scale": 1}
-        taken = self.send("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        taken = self.send(
+            "Page.captureScreenshot", clip=clip, captureBeyondViewport=True
+        )
         path.write_bytes(base64.b64decode(taken["data"]))

@@ -20,7 +20,10 @@ VALUES: dict[str, list[Any]] = {
     "endpoint": [True],
     "layout": [
         "concatenated",
-        *(" ".join(words) for words in itertools.permutations(["axis", "freq", "phase"])),
+        *(
+            " ".join(words)
+            for words in itertools.permutations(["axis", "freq", "phase"])
+        ),
     ],
     "cos_first": [True],
     "remainder": ["pad", "error", "truncate"],
@@ -95,7 +98,12 @@ def of_presets_with_options() -> list[dict[str, Any]]:
     """What is given wins, also over what then has no meaning."""
     return [
         {"shape": (5, 7), "channels": 16, "preset": "detr", "coordinate_range": None},
-        {"shape": (5, 7), "channels": 16, "preset": "perceiver", "max_wavelength": 50.0},
+        {
+            "shape": (5, 7),
+            "channels": 16,
+            "preset": "perceiver",
+            "max_wavelength": 50.0,
+        },
         {"shape": (5, 7), "channels": 16, "preset": "mae", "layout": "phase axis freq"},
         {"shape": (9,), "channels": 4, "preset": "whisper", "frequencies": [1.0, 0.1]},
     ]
@@ -234,7 +242,9 @@ def test_journey(moves: list[tuple[str, Any]], code: str, page: Browser):
 @pytest.mark.parametrize("rank", [1, 2])
 def test_every_preset_can_be_chosen(rank: int, page: Browser):
     choose(page, "rank", rank)
-    listed = page.value("[...document.getElementById('preset').options].map(o => o.value)")
+    listed = page.value(
+        "[...document.getElementById('preset').options].map(o => o.value)"
+    )
     names = [json.loads(value) for value in listed]
     assert names == ["", *presets(rank=rank)]
     for name in names[1:]:
@@ -288,7 +298,9 @@ def test_keys_move_the_mark(page: Browser):
     focus(page, "table")
     for key, code in [("ArrowRight", 39)] * 3 + [("PageDown", 34)] * 2:
         page.press(key, code)
-    assert text(page, "readout").startswith(f"Position 3, channel 2: {table[3, 2]:.4f}.")
+    assert text(page, "readout").startswith(
+        f"Position 3, channel 2: {table[3, 2]:.4f}."
+    )
     # It stops at the edge.
     for _ in range(5):
         page.press("ArrowLeft", 37)
@@ -297,7 +309,9 @@ def test_keys_move_the_mark(page: Browser):
 
 def test_a_tap_chooses_a_position(page: Browser):
     choose(page, "rank", 2)
-    box = page.value("document.getElementById('similarity').getBoundingClientRect().toJSON()")
+    box = page.value(
+        "document.getElementById('similarity').getBoundingClientRect().toJSON()"
+    )
     # The middle of the place (4, 9) of 16 by 16.
     x, y = box["x"] + box["width"] * 9.5 / 16, box["y"] + box["height"] * 4.5 / 16
     for kind in ("mousePressed", "mouseReleased"):

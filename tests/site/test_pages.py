@@ -14,8 +14,10 @@ from browser import Browser
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [path.stem for path in (ROOT / "docs").glob("*.md")]
-    + ["CONTRIBUTING", "CHANGELOG", "benchmarks/results/README"]
+    [
+        *(path.stem for path in (ROOT / "docs").glob("*.md")),
+        *("CONTRIBUTING", "CHANGELOG", "benchmarks/results/README"),
+    ]
 )
 # A desk, and a small phone.
 WIDTHS = {"desk": 1280, "phone": 360}
@@ -51,6 +53,7 @@ def broken(site: Path) -> Iterator[str]:
     """Links of the site to files that are not there, or to places that they lack."""
     pages = pages_of(site)
     for path, links in pages.items():
+        name = path.relative_to(site)
         for link in links.leads + links.loads:
             target = urlsplit(link)
             if target.scheme or target.netloc:
@@ -59,11 +62,12 @@ def broken(site: Path) -> Iterator[str]:
             if target.path:
                 file = Path(os.path.normpath(path.parent / unquote(target.path)))
             if not file.is_file():
-                yield f"{path.relative_to(site)}: {link} is no file"
+                yield f"{name}: {link} is no file"
+            # The empty one is the top of any page.
             elif target.fragment and file in pages:
-                # The empty one is the top of any page.
-                if unquote(target.fragment) not in pages[file].names:
-                    yield f"{path.relative_to(site)}: {link} is no place"
+                place = unquote(target.fragment)
+                known = place in pages[file].names
+                yield from () if known else [f"{name}: {link} is no place"]
 
 
 def test_links_lead_somewhere(site: Path):
@@ -146,11 +150,14 @@ TOO_WIDE = """
 TOO_SMALL = """
 [...document.querySelectorAll("article *")]
   .filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
-  .filter((e) => e.getClientRects().length && parseFloat(getComputedStyle(e).fontSize) < 11)
+  .filter((e) => e.getClientRects().length)
+  .filter((e) => parseFloat(getComputedStyle(e).fontSize) < 11)
   .map((e) => e.outerHTML.slice(0, 200))
 """
 NOT_SHOWN = """
-[...document.images].filter((i) => i.loading !== "lazy" && !i.naturalWidth).map((i) => i.src)
+[...document.images]
+  .filter((image) => image.loading !== "lazy" && !image.naturalWidth)
+  .map((image) => image.src)
 """
 IS_DARK = """
 getComputedStyle(document.body).backgroundColor.match(/\\d+/g).every((c) => c < 64)
