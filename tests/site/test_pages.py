@@ -32,13 +32,13 @@ class Links(HTMLParser):
         super().__init__()
         self.leads: list[str] = []
         self.loads: list[str] = []
-        self.names: set[str] = set()
+        self.places = {""}
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
             if name == "id" and value:
-                self.names.add(value)
+                self.places.add(value)
             elif name in LOADS and value:
                 self.loads.append(value)
             elif name == "href" and value:
@@ -63,11 +63,9 @@ def broken(site: Path) -> Iterator[str]:
                 file = Path(os.path.normpath(path.parent / unquote(target.path)))
             if not file.is_file():
                 yield f"{name}: {link} is no file"
-            # The empty one is the top of any page.
-            elif target.fragment and file in pages:
-                place = unquote(target.fragment)
-                known = place in pages[file].names
-                yield from () if known else [f"{name}: {link} is no place"]
+            # The empty place is the top of any page.
+            elif file in pages and unquote(target.fragment) not in pages[file].places:
+                yield f"{name}: {link} is no place"
 
 
 def test_links_lead_somewhere(site: Path):
