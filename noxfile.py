@@ -65,6 +65,7 @@ def run_suite(session: nox.Session, backend: str) -> None:
         "--ignore=tests/all_backends",
         "--ignore=tests/docs",
         "--ignore=tests/export",
+        "--ignore=tests/site",
         "--numprocesses=2",
         "--dist=worksteal",
         f"--only-backend={backend}",
@@ -180,6 +181,19 @@ def docs(session: nox.Session) -> None:
     """Run the code of the README and of the docstrings."""
     prepare(session, f"-e.[{ALL_BACKENDS}]")
     session.run("pytest", "tests/docs", *session.posargs)
+
+
+@nox.session
+def site(session: nox.Session) -> None:
+    """Build the site of the documentation, and read it in a browser."""
+    temporary = prepare(session, "-e.[jax,plot]", group="site", backend="jax")
+    folder, photographs = temporary / "site", temporary / "photographs"
+    # What was built before could hide that something is missing.
+    shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", "docs/build.py", str(folder))
+    where = (f"--site={folder}", f"--photographs={photographs}")
+    session.run("pytest", "tests/site", *where, *session.posargs)
+    session.log(f"The site is in {folder}, pictures of its pages in {photographs}")
 
 
 @nox.session

@@ -17,9 +17,11 @@ BACKENDS = ("jax", "tensorflow", "torch")
 ROOT = Path(__file__).parents[2]
 # A block of Python, and the output where one is shown right below it.
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = {
-    name: BLOCK.findall((ROOT / name).read_text())
-    for name in ("README.md", "docs/porting.md")
+    str(path.relative_to(ROOT)): blocks
+    for path in PAGES
+    if (blocks := BLOCK.findall(path.read_text()))
 }
 
 
@@ -59,6 +61,10 @@ def test_block(code: str, output: str, backend: str, tmp_path: Path):
 @pytest.mark.parametrize("name", BLOCKS)
 def test_there_are_blocks_with_outputs(name: str):
     assert len([output for _, output in BLOCKS[name] if output]) >= 2
+
+
+def test_pages_with_code_are_found():
+    assert {"README.md", "docs/porting.md", "docs/quickstart.md"} < set(BLOCKS)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,0 +1,361 @@
+"""The page that explores encodings: its numbers are those of the package."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from browser import Browser
+
+from keras_posenc import presets, sinusoidal_table
+from keras_posenc._options import WaveOptions
+
+# Each option with values that make a difference. Some contradict each other.
+VALUES: dict[str, list[Any]] = {
+    "max_wavelength": [20.0, 10000.0, 0.01],
+    "endpoint": [True],
+    "layout": [
+        "concatenated",
+        *(
+            " ".join(words)
+            for words in itertools.permutations(["axis", "freq", "phase"])
+        ),
+    ],
+    "cos_first": [True],
+    "remainder": ["pad", "error", "truncate"],
+    "offset": [1.0, -0.5],
+    "scale": [np.pi, 0.25],
+    "coordinate_range": [[0.0, 2 * np.pi], [-1.0, 1.0]],
+    "align_corners": [True],
+    "eps": [1e-6],
+}
+# The same for two axes alone.
+OF_TWO: dict[str, list[Any]] = {
+    "axis_order": [[1, 0], [0, 1]],
+    "max_wavelength": [[20.0, 100.0]],
+    "offset": [[0.0, 1.0]],
+    "scale": [[2.0, 1.0]],
+}
+SHAPES = [(1,), (7,), (40,), (5, 7), (1, 3), (16, 16)]
+CHANNELS = [2, 5, 6, 8, 10, 16, 32]
+
+
+def of_options(count: int) -> list[dict[str, Any]]:
+    """Cases of several options each, the same ones every time."""
+    choose = random.Random(0)
+    cases = []
+    while len(cases) < count:
+        shape, channels = choose.choice(SHAPES), choose.choice(CHANNELS)
+        values = {name: [*found] for name, found in VALUES.items()}
+        if len(shape) == 2:
+            for name, found in OF_TWO.items():
+                values[name] = values.get(name, []) + found
+        names = choose.sample(sorted(values), choose.randint(0, 4))
+        options = {name: choose.choice(values[name]) for name in names}
+        try:
+            WaveOptions(len(shape), channels, **options)
+        except ValueError:  # they contradict each other
+            continue
+        cases.append({"shape": shape, "channels": channels, **options})
+    return cases
+
+
+def of_lists() -> list[dict[str, Any]]:
+    """Cases of options that follow from the number of channels."""
+    return [
+        {"shape": (9,), "channels": 4, "frequencies": [1.0, 0.3]},
+        {"shape": (4, 5), "channels": 8, "frequencies": [2.0, 0.5]},
+        {"shape": (4, 5), "channels": 8, "frequencies": [[2.0, 0.5], [1.0, 0.1]]},
+        {"shape": (4, 5), "channels": 10, "split": [4, 6]},
+        {"shape": (4, 5), "channels": 10, "split": [10, 0]},
+        {"shape": (4, 5), "channels": 10, "split": [2, 8], "axis_order": [1, 0]},
+    ]
+
+
+def of_presets() -> list[dict[str, Any]]:
+    return [
+        {"shape": shape, "channels": channels, "preset": name}
+        for shape in [(12,), (5, 7)]
+        for name in presets(rank=len(shape))
+        for channels in CHANNELS
+        if has_table(shape, channels, name)
+    ]
+
+
+def has_table(shape: tuple[int, ...], channels: int, name: str) -> bool:
+    try:
+        sinusoidal_table(shape, channels, preset=name)
+    except ValueError:  # no encoding for so many channels
+        return False
+    return True
+
+
+def of_presets_with_options() -> list[dict[str, Any]]:
+    """What is given wins, also over what then has no meaning."""
+    return [
+        {"shape": (5, 7), "channels": 16, "preset": "detr", "coordinate_range": None},
+        {
+            "shape": (5, 7),
+            "channels": 16,
+            "preset": "perceiver",
+            "max_wavelength": 50.0,
+        },
+        {"shape": (5, 7), "channels": 16, "preset": "mae", "layout": "phase axis freq"},
+        {"shape": (9,), "channels": 4, "preset": "whisper", "frequencies": [1.0, 0.1]},
+    ]
+
+
+CASES = {
+    "options": of_options(400),
+    "lists": of_lists(),
+    "presets": of_presets(),
+    "presets-with-options": of_presets_with_options(),
+}
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Browser:
+    browser.screen(1280)
+    browser.open(f"{address}/explore.html")
+    return browser
+
+
+def package_table(case: dict[str, Any]) -> np.ndarray:
+    return sinusoidal_table(**case, dtype="float64")
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_numbers(kind: str, page: Browser):
+    cases = CASES[kind]
+    tables = page.value(f"{json.dumps(cases)}.map(window.table)")
+    assert len(tables) == len(cases) > 3
+    errors = {
+        json.dumps(case): np.abs(package_table(case).ravel() - numbers).max()
+        for case, numbers in zip(cases, tables, strict=True)
+    }
+    # Frequencies differ by a unit or two of the last place, as `pow` does, and angles
+    # are below 32,768 * 40, the frequency 2**15 being NeRF's with 32 channels: 6e-10.
+    assert {case: error for case, error in errors.items() if error > 1e-9} == {}
+
+
+def test_other_options_have_other_numbers(page: Browser):
+    # So that a table of anything would not pass the test above.
+    case = {"shape": (5, 7), "channels": 16, "preset": "mae"}
+    (numbers,) = page.value(f"{json.dumps([case])}.map(window.table)")
+    other = package_table({**case, "layout": "interleaved"})
+    assert np.abs(other.ravel() - numbers).max() > 0.1
+
+
+def choose(page: Browser, name: str, value: Any) -> None:
+    """What a reader does with a control: moves it to a value, as its form has it."""
+    page.value(
+        f"""(() => {{
+          const control = document.getElementById({json.dumps(name)});
+          if (control.type === "checkbox") control.checked = {json.dumps(value)};
+          else control.value = {json.dumps(value)};
+          control.dispatchEvent(new Event("input", {{ bubbles: true }}));
+        }})()"""
+    )
+
+
+def text(page: Browser, name: str) -> str:
+    shown = f"document.getElementById({json.dumps(name)})"
+    return page.value(f"{shown}.value ?? {shown}.textContent")
+
+
+def python(page: Browser) -> str:
+    return text(page, "code")
+
+
+def numbers_of_code(code: str) -> np.ndarray:
+    table = eval(code, {"sinusoidal_table": sinusoidal_table})
+    return table.ravel()
+
+
+# What a reader does, and the line of Python that it comes to.
+JOURNEYS = [
+    pytest.param([], "sinusoidal_table(64, 64)", id="nothing"),
+    pytest.param(
+        [("size0", 20), ("channels", 4), ("layout", '"concatenated"')],
+        'sinusoidal_table(20, 8, layout="concatenated")',
+        id="a-sequence",
+    ),
+    pytest.param(
+        [("rank", 2), ("preset", '"mae"'), ("size1", 9), ("cos_first", True)],
+        'sinusoidal_table((16, 9), 64, preset="mae", cos_first=True)',
+        id="a-preset-and-an-option",
+    ),
+    pytest.param(
+        [("rank", 2), ("preset", '"mae"'), ("axis_order", False)],
+        'sinusoidal_table((16, 16), 64, preset="mae", axis_order=None)',
+        id="against-the-preset",
+    ),
+    pytest.param(
+        [("rank", 2), ("preset", '"perceiver"'), ("max_wavelength", 5)],
+        'sinusoidal_table((16, 16), 64, preset="perceiver", max_wavelength=50)',
+        id="in-place-of-frequencies",
+    ),
+    pytest.param(
+        [("coordinate_range", "[0,1]"), ("align_corners", True), ("scale", 6)],
+        "sinusoidal_table(64, 64, coordinate_range=[0, 1], align_corners=True, "
+        "scale=3.141592653589793)",
+        id="a-range",
+    ),
+    pytest.param(
+        [
+            ("coordinate_range", "[0,1]"),
+            ("align_corners", True),
+            ("coordinate_range", "null"),
+        ],
+        "sinusoidal_table(64, 64)",
+        id="a-range-and-back",
+    ),
+    pytest.param(
+        [("offset", 0), ("max_wavelength", 0), ("endpoint", True), ("offset", 3)],
+        "sinusoidal_table(64, 64, max_wavelength=1, endpoint=True)",
+        id="an-option-and-back",
+    ),
+    pytest.param(
+        [("rank", 2), ("preset", '"detr"'), ("rank", 1)],
+        "sinusoidal_table(64, 64)",
+        id="a-preset-of-another-rank",
+    ),
+]
+
+
+@pytest.mark.parametrize(("moves", "code"), JOURNEYS)
+def test_journey(moves: list[tuple[str, Any]], code: str, page: Browser):
+    for name, value in moves:
+        choose(page, name, value)
+    assert python(page) == code
+    shown = page.value("window.explorer.values()")
+    # The table of the package is rounded to float32, half a unit of which is 6e-8.
+    assert np.abs(numbers_of_code(code) - shown).max() < 1e-7
+    assert page.complaints() == []
+    assert page.value("document.getElementById('refusal').hidden") is True
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_every_preset_can_be_chosen(rank: int, page: Browser):
+    choose(page, "rank", rank)
+    listed = page.value(
+        "[...document.getElementById('preset').options].map(o => o.value)"
+    )
+    names = [json.loads(value) for value in listed]
+    assert names == ["", *presets(rank=rank)]
+    for name in names[1:]:
+        choose(page, "preset", json.dumps(name))
+        assert f'preset="{name}"' in python(page)
+        assert text(page, "sentence") == presets()[name].replace("`", "")
+    assert page.complaints() == []
+
+
+def test_what_the_package_refuses_is_refused(page: Browser):
+    choose(page, "channels", 3)  # six of them
+    choose(page, "rank", 2)
+    choose(page, "remainder", '"error"')
+    assert page.value("document.getElementById('refusal').hidden") is False
+    assert "divisible by 4" in text(page, "refusal")
+    with pytest.raises(ValueError, match="divisible by 4"):
+        numbers_of_code(python(page))
+    choose(page, "remainder", '"pad"')
+    assert page.value("document.getElementById('refusal').hidden") is True
+
+
+def focus(page: Browser, name: str) -> None:
+    page.value(f"document.getElementById({json.dumps(name)}).focus()")
+
+
+def focused(page: Browser) -> str:
+    return page.value("document.activeElement.id")
+
+
+def test_keys_reach_and_move_everything(page: Browser):
+    focus(page, "table")
+    reached = ["table"]
+    for _ in range(20):
+        page.press("Tab", 9)
+        reached.append(focused(page))
+    # What is hidden for one axis, and disabled without a range, is not among them.
+    assert [name for name in reached if name] == [
+        *("table", "similarity", "code", "rank", "size0", "channels", "preset"),
+        *("max_wavelength", "endpoint", "layout", "remainder", "cos_first"),
+        *("offset", "scale", "coordinate_range"),
+    ]
+
+    focus(page, "max_wavelength")
+    page.press("ArrowLeft", 37)
+    assert python(page) == "sinusoidal_table(64, 64, max_wavelength=5000)"
+    assert text(page, "max_wavelength-text") == "5000"
+
+
+def test_keys_move_the_mark(page: Browser):
+    table = sinusoidal_table(64, 64)
+    focus(page, "table")
+    for key, code in [("ArrowRight", 39)] * 3 + [("PageDown", 34)] * 2:
+        page.press(key, code)
+    assert text(page, "readout").startswith(
+        f"Position 3, channel 2: {table[3, 2]:.4f}."
+    )
+    # It stops at the edge.
+    for _ in range(5):
+        page.press("ArrowLeft", 37)
+    assert text(page, "readout").startswith("Position 0, channel 2: 0.0000.")
+
+
+def test_a_tap_chooses_a_position(page: Browser):
+    choose(page, "rank", 2)
+    box = page.value(
+        "document.getElementById('similarity').getBoundingClientRect().toJSON()"
+    )
+    # The middle of the place (4, 9) of 16 by 16.
+    x, y = box["x"] + box["width"] * 9.5 / 16, box["y"] + box["height"] * 4.5 / 16
+    for kind in ("mousePressed", "mouseReleased"):
+        page.send(
+            "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+        )
+    assert text(page, "readout").startswith("Position (4, 9), channel 0:")
+    assert text(page, "similarity-caption").endswith("to position (4, 9)")
+
+
+def test_back_to_the_defaults(page: Browser):
+    for name, value in [("rank", 2), ("preset", '"mae"'), ("channels", 2)]:
+        choose(page, name, value)
+    page.value("document.querySelector('#explorer [type=reset]').click()")
+    assert python(page) == "sinusoidal_table(64, 64)"
+
+
+def pixels(page: Browser, name: str) -> list[int]:
+    return page.value(
+        f"""(() => {{
+          const canvas = document.getElementById({json.dumps(name)});
+          const {{ width, height }} = canvas;
+          return [...canvas.getContext("2d").getImageData(0, 0, width, height).data];
+        }})()"""
+    )
+
+
+def test_pictures_show_the_numbers(page: Browser):
+    choose(page, "size0", 8)
+    choose(page, "channels", 4)  # eight of them
+    dots = np.array(pixels(page, "table")).reshape(8, 8, 4)  # channels by positions
+    table = sinusoidal_table(8, 8).T
+    opaque = dots[..., 3] == 255
+    assert opaque.all()
+    red_less_blue = dots[..., 0].astype(int) - dots[..., 2]
+    # Off the mark, red is positive and blue is negative. Paler numbers are left out.
+    strong = np.abs(table) > 0.1
+    strong[0, 0] = False
+    assert strong.sum() > 30
+    assert (np.sign(red_less_blue) == np.sign(table))[strong].all()
+
+
+def test_pictures_follow_the_theme(page: Browser):
+    picture = "document.getElementById('table').toDataURL()"
+    page.value(f"window.byDay = {picture}")
+    page.screen(1280, dark=True)
+    page.wait(f"{picture} !== window.byDay")
