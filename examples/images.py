@@ -110,7 +110,7 @@ def draw(
 
 
 def main() -> None:
-    args = parse_arguments(__doc__, epochs=20)
+    args = parse_arguments(__doc__, epochs=14)
     tests, (train, train_labels, test_labels) = load_images()
 
     def score(name: str) -> np.ndarray:

@@ -93,14 +93,14 @@ def draw(scores: dict[str, np.ndarray], path: str) -> None:
 
 
 def main() -> None:
-    args = parse_arguments(__doc__, epochs=5)
+    args = parse_arguments(__doc__, epochs=1)
     train, test, kinds = load_text()
 
     def score(name: str) -> np.ndarray:
         model = build_model(len(kinds), name)
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(keras.optimizers.Adam(0.003), loss)
-        model.fit(*windows(train, LENGTH), batch_size=64, epochs=args.epochs)
+        model.fit(*windows(train, LENGTH), batch_size=32, epochs=args.epochs)
         return bits(model, test, LENGTH if name == "learned" else 2 * LENGTH)
 
     scores = compare(ENCODINGS, args.seeds, score)

@@ -106,7 +106,7 @@ def draw(
 
 
 def main() -> None:
-    args = parse_arguments(__doc__, epochs=12)
+    args = parse_arguments(__doc__, epochs=5)
     left, right = load_halves()
     train, test = cut_blocks(left, 1024, seed=0), cut_blocks(right, 256, seed=1)
     inputs, test_inputs = hide(train, seed=0), hide(test, seed=1)
