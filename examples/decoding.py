@@ -119,6 +119,7 @@ def draw(full: list[float], step: list[float], path: Path) -> None:
     axis.loglog(LENGTHS, step, "o-", color="tab:blue", label="step, with a cache")
     axis.set(xlabel="characters in the text", ylabel="milliseconds per character")
     axis.set_xticks(LENGTHS, LENGTHS)
+    axis.minorticks_off()
     axis.legend()
     figure.savefig(path, dpi=90)
 

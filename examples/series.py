@@ -107,19 +107,20 @@ def draw(record: np.ndarray, models: dict[str, keras.Model], path: Path) -> None
     measured = np.flatnonzero(~np.isnan(record))
     known = np.sort(np.random.default_rng(1).choice(measured, KNOWN, replace=False))
     asked = np.arange(WEEKS).reshape(-1, ASKED)  # as many at a time as in training
+    years = 1963 + np.arange(WEEKS) * WEEK
     figure = Figure(figsize=(8, 4), layout="constrained")
     axis = figure.subplots()
-    axis.plot(1963 + np.arange(WEEKS) * WEEK, record, ".", color="silver")
-    axis.plot(1963 + known * WEEK, record[known], "ko", label="given to the models")
+    axis.plot(years, record, ".", color="silver")
+    axis.plot(years[known], record[known], "ko", label="given")
     samples = [make_sample(record, known, weeks) for weeks in asked]
     sample = tuple(np.stack(part) for part in zip(*samples, strict=True))
     for name, model in models.items():
         said = model.predict(inputs_of(sample), verbose=0)[sample[2], 0]
         said = said * PPM + record[known].mean()
         colour = COLOURS.get(name, "tab:green")
-        axis.plot(1963 + np.arange(WEEKS) * WEEK, said, color=colour, label=name)
+        axis.plot(years, said, color=colour, label=name)
     axis.set(xlabel="year", ylabel="carbon dioxide in ppm")
-    axis.legend()
+    figure.legend(loc="outside upper center", ncols=5)
     figure.savefig(path, dpi=90)
 
 
