@@ -10,7 +10,8 @@ place is an input of the model, so that one graph serves all steps.
     KERAS_BACKEND=jax python examples/decoding.py
 
 It prints the largest difference between the logits of steps and of a full pass over the
-same text, and the time of each. The picture has both times for each length.
+same text, and the time of each. The picture has both times for each length. (Texts
+longer than those of training make no sense, but take the same time as better ones.)
 """
 
 import sys

@@ -61,7 +61,7 @@ def windows(characters: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray
 def build_model(kinds: int, name: str) -> keras.Model:
     length = LENGTH if name == "learned" else None  # any
     inputs = keras.Input((length,), dtype="int32")
-    # As large as what is added to it; Keras's own start would be 20 times smaller.
+    # As large as the encoding: Keras's default start is some 25 times smaller.
     unit = keras.initializers.RandomNormal(stddev=1)
     x = layers.Embedding(kinds, CHANNELS, embeddings_initializer=unit)(inputs)
     x = ENCODINGS[name]()(x)
