@@ -2,8 +2,8 @@
 
 The text is Python's own language reference, which comes with Python. A transformer of
 two causal blocks reads windows of 32 characters. A causal model without an encoding is
-not lost: it knows the last character, and how many came before. What it cannot tell is
-the order of those before. The test set are paragraphs that training has not seen.
+not lost: it knows the last character, and which ones came before. What it can hardly
+tell is their order. It is tested on paragraphs that training has not seen.
 
     pip install -e ".[jax,examples]"      # or torch, or tensorflow
     KERAS_BACKEND=jax python examples/text.py
@@ -13,6 +13,7 @@ better), for windows as long as those of training and for windows twice as long.
 latter the learned table has no rows; the sinusoidal encoding has numbers for any place.
 """
 
+from pathlib import Path
 from pydoc_data.topics import topics
 
 import keras
@@ -42,7 +43,7 @@ ENCODINGS = {
 def load_text() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the characters for training and for testing, and their kinds."""
     paragraphs = "\n\n".join(topics.values()).lower().split("\n\n")
-    # Some topics repeat others: a paragraph must not be in both halves.
+    # Some topics repeat others: none must be in training and in the test.
     paragraphs = list(dict.fromkeys(" ".join(p.split()) for p in paragraphs))
     paragraphs = np.random.default_rng(0).permutation(paragraphs)
     text = np.array(list("\n".join(paragraphs)))
@@ -72,14 +73,15 @@ def build_model(kinds: int, name: str) -> keras.Model:
 
 
 def bits(model: keras.Model, characters: np.ndarray, length: int) -> np.ndarray:
-    """Returns the bits per character at each place of a window."""
-    x, y = windows(characters, length)
-    loss = ops.cast(y, "int32"), model.predict(x, verbose=0)
-    loss = keras.losses.sparse_categorical_crossentropy(*loss, from_logits=True)
+    """Returns the bits per character at the first places of each window."""
+    x, y = (part[:, :length] for part in windows(characters, 2 * LENGTH))
+    loss = keras.losses.sparse_categorical_crossentropy(
+        y, model.predict(x, verbose=0), from_logits=True
+    )
     return ops.convert_to_numpy(loss).mean(axis=0) / np.log(2)
 
 
-def draw(scores: dict[str, np.ndarray], path: str) -> None:
+def draw(scores: dict[str, np.ndarray], path: Path) -> None:
     figure = Figure(figsize=(8, 4), layout="constrained")
     axis = figure.subplots()
     for name, at_place in scores.items():
@@ -104,18 +106,17 @@ def main() -> None:
         return bits(model, test, LENGTH if name == "learned" else 2 * LENGTH)
 
     scores = compare(ENCODINGS, args.seeds, score)
-    draw(scores, args.output / "text.png")
+    known, new = slice(LENGTH), slice(LENGTH, 2 * LENGTH)
     columns = {
-        f"places 1-{LENGTH}": {
-            name: at_place[:, :LENGTH].mean(axis=1) for name, at_place in scores.items()
-        },
-        f"places {LENGTH + 1}-{2 * LENGTH}": {
-            name: at_place[:, LENGTH:].mean(axis=1)
+        f"places {part.start or 0}-{part.stop - 1}": {
+            name: at_place[:, part].mean(axis=1)
             for name, at_place in scores.items()
-            if name != "learned"
-        },
+            if at_place.shape[1] >= part.stop
+        }
+        for part in (known, new)
     }
     print_table("bits per character", columns)
+    draw(scores, args.output / "text.png")
     print(f"picture: {args.output / 'text.png'}")
 
 
