@@ -3,8 +3,8 @@
 The scan is the small magnetic resonance series that nibabel has for its own tests. A
 masked autoencoder (as He et al., arXiv:2111.06377, for images) gets blocks of
 16 x 16 x 12 voxels, cut into 4 x 4 x 4 patches. Half of the patches are hidden, and it
-has to say what they hold. It trains on the left half of the head and is tested on the
-right half, which is mirrored, so that both look alike.
+has to say what they hold. It trains on one half of the head and is tested on the other,
+which is mirrored, so that both look alike.
 
 Attention sees a set of patches. Without an encoding, every hidden patch is the same to
 it, so the best it can say is an average; with one, it can look at the neighbours.
@@ -46,7 +46,7 @@ ENCODINGS = {
 
 
 def load_halves() -> list[np.ndarray]:
-    """Returns the left and the right half of the head, of mean 0 and deviation 1."""
+    """Returns the halves of the head, the second mirrored, standardised."""
     file = Path(nibabel.__file__).parent / "tests" / "data" / "example4d.nii.gz"
     scan = nibabel.load(file).get_fdata()[32:96, ..., 0]  # the head, the first volume
     scan = ((scan - scan.mean()) / scan.std()).astype("float32")
@@ -107,8 +107,8 @@ def draw(
 
 def main() -> None:
     args = parse_arguments(__doc__, epochs=5)
-    left, right = load_halves()
-    train, test = cut_blocks(left, 1024, seed=0), cut_blocks(right, 256, seed=1)
+    first, second = load_halves()
+    train, test = cut_blocks(first, 1024, seed=0), cut_blocks(second, 256, seed=1)
     inputs, test_inputs = hide(train, seed=0), hide(test, seed=1)
     hidden = test_inputs[1] == 1
     where = hidden[..., 0]
