@@ -178,8 +178,8 @@ assert not missing, missing
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Run the code of the README and of the docstrings."""
-    prepare(session, f"-e.[{ALL_BACKENDS}]")
+    """Run the code of the README and of the docstrings, and examples."""
+    prepare(session, f"-e.[{ALL_BACKENDS},examples]")
     session.run("pytest", "tests/docs", *session.posargs)
 
 
@@ -201,6 +201,16 @@ def quickstart(session: nox.Session) -> None:
     """Do what the README tells a newcomer to do first."""
     output = prepare(session, "-e.[jax,examples]", group=None)
     session.run("python", "examples/quickstart.py", f"--output={output}")
+
+
+@nox.session
+def examples(session: nox.Session) -> None:
+    """Run the examples on real data, with one seed and one epoch."""
+    output = prepare(session, "-e.[jax,examples]", group=None, backend="jax")
+    quick = (f"--output={output}", "--epochs=1")
+    for name in ("text", "images", "volumes", "series"):
+        session.run("python", f"examples/{name}.py", *quick, "--seeds=1")
+    session.run("python", "examples/decoding.py", *quick)
 
 
 # One program for each question, in the order in which a reader would ask them. Those
