@@ -35,7 +35,10 @@ def main() -> None:
     results = {}
     for shape in shapes:
         results[str(shape)] = measure_anew(
-            functools.partial(eager, shape), rounds=rounds, seconds=1.5, title=str(shape)
+            functools.partial(eager, shape),
+            rounds=rounds,
+            seconds=1.5,
+            title=str(shape),
         )
     found.times("Median time of a call", results)
     found.ratios("Eager", results, LIMITS[BACKEND])

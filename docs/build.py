@@ -29,6 +29,7 @@ PROJECT_FILES = (
     "LICENSE",
     "benchmarks/**/*.md",
     "benchmarks/**/*.png",
+    "examples/*.md",
     "examples/*.p*",
 )
 SECTION_LINK = re.compile(r"^\[(.+)\]\(\.\./README\.md#[\w-]*\)$", re.MULTILINE)
