@@ -25,6 +25,7 @@ ROOT = DOCS.parent
 # What pages lead to.
 PROJECT_FILES = (
     "CHANGELOG.md",
+    "CITATION.cff",
     "CONTRIBUTING.md",
     "LICENSE",
     "benchmarks/**/*.md",
