@@ -20,13 +20,12 @@ from measure import BACKEND, measure_anew
 import keras_posenc as kp
 
 NAME = "positional-encodings-5"
-SHAPES = [*c.SHAPES[:3], c.SHAPES[4]]
 OF_PRESET = f"Summer of {NAME}"
 
 
 def main() -> None:
     args = report.arguments(__doc__)
-    shapes = c.QUICK_SHAPES if args.quick else SHAPES
+    shapes = c.QUICK_SHAPES if args.quick else c.SHAPES
     found = report.Report("presets", __doc__)
     how = {"rounds": 5 if args.quick else 200, "seconds": 1.5}
     called, one_axis, more_axes = {}, {}, {}
