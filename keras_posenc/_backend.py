@@ -61,6 +61,11 @@ def is_known(size: Any) -> bool:
     return True
 
 
+def may_stay_open(number: Any) -> bool:
+    """Whether `number` may be an `int` that torch.compile knows only as it runs."""
+    return BACKEND == "torch" and type(number) is int
+
+
 def host_constant(function: Callable[P, R]) -> Callable[P, R]:
     """Marks a pure function of hashable arguments as a constant to compilers.
 

@@ -173,8 +173,9 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         scale: Float, or one for each axis. See `offset`. Defaults to `1.0`.
         coordinate_range: Pair of floats `(low, high)` or `None`. Coordinates that
             spread over a range whatever the size `n` of the axis:
-            `scale * (low + (high - low) * (i + offset) / (n + eps))`. Defaults to
-            `None`.
+            `scale * (low + (high - low) * (i + offset) / (n + eps))`. Where only the
+            running graph knows `n`, `offset` and `eps` must be below `2**24`.
+            Defaults to `None`.
         align_corners: Boolean. Whether to divide by `n - 1` there, so that the last
             position has the coordinate `high`; a lone one has `low`. Defaults to
             `False`.
@@ -197,7 +198,8 @@ class PositionalEncoding(FromPreset, EncodingLayer):
             position of the first element, as in decoding step by step, or of a tile of
             a larger image. Each may be a scalar tensor, so that one graph serves all.
             For one axis also a vector with one for each element of the batch. May be
-            negative. Defaults to `0`.
+            negative. What is no plain integer must fit the integers of the backend,
+            which on JAX have 32 bits. Defaults to `0`.
         positions: Tensor or array of integer or real numbers, or `None`. Positions in
             place of the counted ones: of shape `(x,)` or `(batch, x)` for one axis,
             `(*sizes, rank)` or `(batch, *sizes, rank)` for several. Arrays of float64

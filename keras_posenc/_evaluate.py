@@ -423,7 +423,7 @@ def _counted_from(start: Any, size: Any, ndim: int, dim: int) -> Any:
     )
     if _backend.is_known(start) and start == 0:
         return positions
-    if type(start) is int and _backend.BACKEND == "torch":
+    if _backend.may_stay_open(start):
         # As the number that it is: torch.compile makes a constant of its tensor.
         return ops.cast(positions, "int64") + start
     start = ops.convert_to_tensor(start)

@@ -67,7 +67,11 @@ class EncodingLayer(keras.layers.Layer):
         return self.available_dtype
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and kwargs.keys() <= _WHERE_SET and self._is_plain(args[0]):
+        if (
+            len(args) == 1
+            and kwargs.keys() <= _WHERE.keys()
+            and self._is_plain(args[0])
+        ):
             return self.call(args[0], **kwargs)
         if len(args) > 1:
             args, kwargs = _by_name(args, kwargs)
@@ -91,8 +95,8 @@ class EncodingLayer(keras.layers.Layer):
 
     def _check_call(self, inputs: Any, kwargs: dict[str, Any]) -> None:
         self.check_inputs(inputs)
-        where = (kwargs.get("start_index", 0), kwargs.get("positions"))
-        self.check_where(tuple(inputs.shape), *where)
+        where = {name: kwargs.get(name, default) for name, default in _WHERE.items()}
+        self.check_where(tuple(inputs.shape), **where)
 
     def _is_plain(self, inputs: Any) -> bool:
         """Whether `Layer.__call__` would do nothing but hand `inputs` to `call`.
@@ -150,9 +154,9 @@ class EncodingLayer(keras.layers.Layer):
         self.check_shape(tuple(inputs.shape))
 
 
-# The arguments of `call` that say where its positions are.
-_WHERE = ("start_index", "positions")
-_WHERE_SET = set(_WHERE)
+# The arguments of `call` that say where its positions are, in their order, with what
+# they are if they are not given.
+_WHERE: dict[str, Any] = {"start_index": 0, "positions": None}
 
 
 def _by_name(

@@ -145,7 +145,6 @@ def _tensorflow_record() -> Iterator[Operations]:
 def _of_torch(
     function: Function, x: Any, mode: str, signature: Signature | None
 ) -> Operations:
-
     if mode == "eager":
         with _torch_record() as found:
             function(x)

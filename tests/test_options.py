@@ -865,5 +865,6 @@ def test_too_much_for_the_integers_of_a_graph(option: str, mode: str):
     def encode() -> Any:
         return with_unknown_sizes(layer, mode, (None, None, 8))(zeros(1, 5, 8))
 
+    # Compilers put it into errors of their own.
     with pytest.raises(Exception, match=f"must be below {2**24}"):
         encode()
