@@ -35,7 +35,7 @@ def main() -> None:
     found = report.Report("alone", __doc__)
     eager, compiled = {}, {}
     for shape in shapes:
-        how = {"rounds": rounds, "seconds": 0.8, "title": str(shape)}
+        how = {"rounds": rounds, "seconds": 0.6, "title": str(shape)}
         eager[str(shape)] = measure_anew(functools.partial(made, shape), **how)
         compiled[str(shape)] = measure_anew(
             functools.partial(made_compiled, shape), **how

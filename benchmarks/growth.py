@@ -45,7 +45,7 @@ def sweep(shapes: list[tuple[int, ...]], names: list[str]) -> Sweep:
         calls = c.yardsticks_and_summer(shape) | c.peers(shape)
         calls = {name: calls[name] for name in names if name in calls}
         x = c.random_tensor(shape)
-        results[shape] = measure(calls, [x], rounds=50, seconds=0.25, title=str(shape))
+        results[shape] = measure(calls, [x], rounds=50, seconds=0.15, title=str(shape))
         names = [name for name in calls if results[shape].median(name) < TOO_LONG]
     return results
 
