@@ -38,7 +38,8 @@ def main() -> None:
 def report_lengths(found: report.Report, lengths: list[int], path: Path) -> None:
     """Draws what is held after so many lengths. The later half must add little."""
     # Compiled in haste: how fast it runs is no matter here.
-    os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
+    flags = os.environ.get("XLA_FLAGS", "")
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_optimization_level=0".strip()
     drawn, (axis,) = plot.figure(1)
     axis.set(xlabel="different lengths so far", ylabel="memory held [MB]")
     grown = {}

@@ -23,7 +23,7 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from keras_posenc import encode, plot, sinusoidal_table
-from keras_posenc.plot import _STYLE, AXIS_COLORS
+from keras_posenc.plot import AXIS_COLORS, STYLE
 
 RESULTS = Path(__file__).parents[1] / "benchmarks/results/README.md"
 BACKENDS = ("JAX", "TensorFlow", "PyTorch")
@@ -155,7 +155,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
 def draw(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     # Text stays text, in the font of the page.
-    with pyplot.rc_context({**_STYLE, "svg.fonttype": "none"}):
+    with pyplot.rc_context({**STYLE, "svg.fonttype": "none"}):
         for name, picture in PICTURES.items():
             figure = picture()
             figure.savefig(folder / name, dpi=140)

@@ -30,7 +30,7 @@ __all__ = ["encoding", "similarity", "spectrum"]
 # Of a contrast of 3 and more with white and with #0d1117, a dark page.
 TEXT = "#7d8590"
 AXIS_COLORS = ("#2f81f7", "#e05d44", "#1f9d8a", "#db61a2", "#a371f7", "#bf8700")
-_STYLE = {
+STYLE = {
     "axes.edgecolor": TEXT,
     "axes.facecolor": "none",
     "axes.labelcolor": TEXT,
@@ -418,7 +418,7 @@ def _canvas(ax: Axes | None, size: tuple[float, float]) -> Iterator[Axes]:
             raise TypeError(f"`ax` must be a matplotlib Axes or None. Received: {ax=}")
         yield ax
         return
-    with plt.rc_context(_STYLE):
+    with plt.rc_context(STYLE):
         # Of pyplot, so that notebooks and `pyplot.show` show it.
         yield plt.subplots(figsize=size, layout="constrained")[1]
 
