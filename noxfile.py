@@ -179,12 +179,20 @@ def wheel(session: nox.Session) -> None:
 PACKED = ("api", "golden", "golden_saved", "migration", "presets", "table")
 
 CHECK_INSTALLED = """
-import importlib.metadata, pathlib, sysconfig, keras_posenc
+import importlib.metadata, pathlib, re, sysconfig, keras_posenc
 imported = pathlib.Path(keras_posenc.__file__)
 assert imported.is_relative_to(sysconfig.get_path("purelib")), imported
 files = importlib.metadata.files("keras-posenc")
 missing = {"py.typed", "LICENSE"} - {file.name for file in files}
 assert not missing, missing
+folders = {file.parts[0] for file in files}
+information = f"keras_posenc-{keras_posenc.__version__}.dist-info"
+assert folders == {"keras_posenc", information}, folders
+large = [str(file) for file in files if file.locate().stat().st_size > 200_000]
+assert not large, large
+required = importlib.metadata.requires("keras-posenc")
+always = {re.match(r"[\\w-]+", text)[0] for text in required if "extra" not in text}
+assert always == {"keras", "numpy"}, always
 """
 
 
