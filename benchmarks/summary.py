@@ -15,8 +15,10 @@ from report import BACKEND_NAMES, RESULTS, markdown_table
 HEADER = """\
 # Targets and measurements
 
-Each cell has what was measured, and in brackets the most that it may be. Each name of a
-program leads to the times behind it, with machine, versions and date."""
+Each cell has what was measured, and in brackets the most that it may be; bold is what
+was missed. Each name of a program leads to the times behind it, with machine, versions
+and date."""
+NO_TARGET = "Has no target, but a table of times."
 
 
 def main() -> None:
@@ -30,7 +32,7 @@ def main() -> None:
         }
         links = [f"[{title(name)}]({name}/{program}.md)" for name in pages]
         parts += [f"## {program}: {', '.join(links)}", table(pages)]
-    (folder / "README.md").write_text("\n\n".join(filter(None, parts)) + "\n")
+    (folder / "README.md").write_text("\n\n".join(parts) + "\n")
 
 
 def title(folder: str) -> str:
@@ -40,13 +42,13 @@ def title(folder: str) -> str:
 
 
 def table(pages: dict[str, Path]) -> str:
-    """A row for each target, a column for each folder; nothing without targets."""
+    """A row for each target, a column for each folder."""
     targets = {name: targets_of(page) for name, page in pages.items()}
     names = dict.fromkeys(what for found in targets.values() for what in found)
     rows = [
         [what, *(found.get(what, "-") for found in targets.values())] for what in names
     ]
-    return markdown_table(["", *map(title, targets)], rows) if rows else ""
+    return markdown_table(["", *map(title, targets)], rows) if rows else NO_TARGET
 
 
 def targets_of(page: Path) -> dict[str, str]:

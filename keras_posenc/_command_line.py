@@ -138,14 +138,18 @@ def _add_encoding(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--shape",
-        type=int,
+        type=_size,
         nargs="+",
         required=True,
         metavar="SIZE",
         help="sizes of the grid, as many as it has axes",
     )
     parser.add_argument(
-        "--channels", type=int, required=True, metavar="NUMBER", help="their number"
+        "--channels",
+        type=int,
+        required=True,
+        metavar="NUMBER",
+        help="how many numbers encode a position",
     )
     options = parser.add_argument_group(
         "options of the encoding",
@@ -174,6 +178,15 @@ def _form(hint: Any) -> dict[str, Any]:
         return {"type": float, "metavar": "NUMBER"}
     number = _integer if Sequence[int] in typing.get_args(hint) else _real
     return {"type": number, "nargs": "+", "metavar": "NUMBER", "action": "append"}
+
+
+def _size(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"invalid integer: {text!r} (the sizes of two axes are written 14 20)"
+        ) from None
 
 
 def _integer(text: str) -> int | None:
@@ -305,13 +318,13 @@ def _print_summary(given: argparse.Namespace, view: View) -> None:
             continue
         lengths = waves.wavelength[along]
         print(
-            f"axis {axis}: {along.sum()} of the channels, wavelengths from "
-            f"{lengths.min():.4g} to {lengths.max():.4g} positions, "
-            f"{(waves.barely & along).sum()} of them less than a tenth of a turn, "
-            f"{(waves.aliased & along).sum()} aliased"
+            f"axis {axis}: {along.sum()} channels, wavelengths from "
+            f"{lengths.min():.4g} to {lengths.max():.4g} positions; channels of less "
+            f"than a tenth of a turn: {(waves.barely & along).sum()}, aliased: "
+            f"{(waves.aliased & along).sum()}"
         )
     if waves.constant.any():
-        print(f"constant: {waves.constant.sum()} of the channels")
+        print(f"constant: {waves.constant.sum()} channels")
 
 
 def _require_suffix(given: argparse.Namespace, *known: str) -> None:

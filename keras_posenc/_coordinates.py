@@ -22,8 +22,9 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
     For diffusion timesteps, timestamps, coordinates of points, boxes: each value (with
     `rank > 1`, each group of `rank` coordinates) becomes `channels` numbers, those that
     `PositionalEncoding` has at that position. Real values are taken for the exact value
-    of their dtype; NumPy arrays are split before float32 could blur them, so that a
-    timestamp in seconds keeps its fraction. Computed in float32 or better under every
+    of their dtype; in eager calls, NumPy arrays are split before float32 could blur
+    them, so that a timestamp in seconds keeps its fraction. (A model makes float32 of
+    what it gets: subtract an origin first.) Computed in float32 or better under every
     dtype policy and rounded once. Gradients flow to real values. Masks pass through.
 
     Args:

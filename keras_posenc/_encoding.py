@@ -269,8 +269,13 @@ class PositionalEncoding(FromPreset, EncodingLayer):
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
-        if self._options.channels is None:
-            self._warn_of_silent_axes(self._input_channels(input_shape))
+        given, channels = self._options.channels, self._input_channels(input_shape)
+        if given is None:
+            self._warn_of_silent_axes(channels)
+        elif channels < given:
+            # Perhaps the input has its channels elsewhere.
+            received = f"inputs of {channels} channels, with channels={given}"
+            self._warn_of_silent_axes(channels, received)
 
     def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
         dtype, where = self.available_dtype, (start_index, positions)
@@ -375,12 +380,12 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         # keep open.
         return operator.index(shape[self.channel_dim])  # type: ignore[arg-type]
 
-    def _warn_of_silent_axes(self, channels: int) -> None:
+    def _warn_of_silent_axes(self, channels: int, received: str = "") -> None:
         for axis in Waves(self._options, channels).silent_axes():
             warn(
                 f"{type(self).__name__} has no channel for axis {axis} of its "
                 f"{self._options.rank}: positions along it are not encoded. "
-                f"Received: channels={channels}"
+                f"Received: {received or f'channels={channels}'}"
             )
 
     def _warn_of_missing_channels(self, shape: Shape) -> None:

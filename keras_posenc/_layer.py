@@ -15,7 +15,7 @@ from keras import ops
 
 from keras_posenc import _backend
 from keras_posenc._arguments import float_policy, require_float
-from keras_posenc._options import WaveOptions
+from keras_posenc._options import WaveOptions, hint_at_options
 from keras_posenc._positions import HostPositions, is_tensor
 
 Shape = tuple[int | None, ...]
@@ -41,7 +41,14 @@ class EncodingLayer(keras.layers.Layer):
     def __init__(self, *, dtype_override: Any = None, **kwargs: Unpack[LayerArguments]):
         base: dict[str, Any] = dict(kwargs)
         base["dtype"] = float_policy(base.get("dtype"), dtype_override)
-        super().__init__(**base)
+        try:
+            super().__init__(**base)
+        except ValueError as error:
+            # Keras repeats the name of an argument that it does not know, and no more.
+            hint = hint_at_options(kwargs.keys() - LayerArguments.__annotations__)
+            if not hint:
+                raise
+            raise ValueError(f"{error}.{hint}") from None
         self.supports_masking = True
         # Keras would round positions to the compute dtype along with the input, which
         # `as_float` casts.

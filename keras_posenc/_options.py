@@ -7,7 +7,8 @@ choice means is the business of `_waves`.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -176,9 +177,37 @@ def require_options(options: WaveArguments) -> None:
     unknown = {k: value for k, value in options.items() if k not in OPTION_NAMES}
     if unknown:
         raise ValueError(
-            f"Unrecognized options. Expected: {', '.join(OPTION_NAMES)}. "
-            f"Received: {unknown}"
+            f"Unrecognized options. Expected: {', '.join(OPTION_NAMES)}."
+            f"{hint_at_options(unknown)} Received: {unknown}"
         )
+
+
+# What other packages call an option, where spelling does not lead to it.
+_ELSEWHERE = {
+    "base": "max_wavelength",
+    "d_model": "channels",
+    "dim": "channels",
+    "embed_dim": "channels",
+    "flip_sin_to_cos": "cos_first",
+    "hidden_dim": "channels",
+    "normalize": "coordinate_range",
+    "num_pos_feats": "channels",
+    "temperature": "max_wavelength",
+    "theta": "max_wavelength",
+}
+
+
+def hint_at_options(unknown: Iterable[str]) -> str:
+    """What may have been meant, as a sentence after a space, or nothing."""
+    names = ("channels", *OPTION_NAMES)
+    meant = {
+        name: [_ELSEWHERE[name]]
+        if name in _ELSEWHERE
+        else difflib.get_close_matches(name, names, n=1)
+        for name in unknown
+    }
+    pairs = [f"`{found[0]}` for `{name}`" for name, found in meant.items() if found]
+    return f" Perhaps {', '.join(pairs)}." if pairs else ""
 
 
 def _is_nested(frequencies: Sequence[Any]) -> bool:

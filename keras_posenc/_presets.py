@@ -189,8 +189,8 @@ _ROWS = [
     Preset(
         "whisper",
         {1: _ENDPOINT},
-        "The encoder of Whisper, which has 1,500 rows and takes no other length; its "
-        "decoder learns its positions.",
+        "The encoder of Whisper, where the original has 1,500 rows and takes no other "
+        "length; its decoder learns its positions.",
         "https://github.com/openai/whisper, whisper/model.py",
     ),
     Preset(
@@ -217,8 +217,8 @@ _ROWS = [
     Preset(
         "dit",
         {1: _TIMESTEPS, 2: _COLUMN_FIRST},
-        "DiT: its timesteps in one dimension, all cosines first, and its patches in "
-        "two, the column in the first half; patches form a square grid.",
+        "DiT: in one dimension its timesteps, all cosines first; in two the patches of "
+        "its square grid, the column in the first half.",
         "https://github.com/facebookresearch/DiT, models.py",
     ),
     Preset(
@@ -301,8 +301,10 @@ _ROWS = [
     Preset(
         "mae",
         {1: _HALVES, 2: _COLUMN_FIRST},
-        "MAE, encoder and decoder: the column in the first half; its class token has "
-        "a row of zeros (`prefix_tokens=1` with `grid`), and its grid is a square.",
+        "MAE, encoder and decoder: in two dimensions the tokens of its square grid, "
+        "the column in the first half, and for its class token a row of zeros (give "
+        "`grid` and `prefix_tokens=1`); in one, only what its code has for one of the "
+        "two axes.",
         "https://github.com/facebookresearch/mae, util/pos_embed.py",
     ),
     Preset(

@@ -147,6 +147,37 @@ def test_unknown_option(layer: type):
         layer(8, max_wave_length=100.0)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("max_wave_length", "max_wavelength"),
+        ("temperature", "max_wavelength"),
+        ("num_pos_feats", "channels"),
+        ("cosfirst", "cos_first"),
+    ],
+)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **given: kp.PositionalEncoding1D(8, **given),
+        lambda **given: kp.CoordinateEncoding(8, **given),
+        lambda **given: kp.encode([1, 2], 8, **given),
+        lambda **given: kp.sinusoidal_table(4, 8, **given),
+    ],
+    ids=["layer", "values", "encode", "table"],
+)
+def test_the_error_of_an_unknown_option_says_which_may_be_meant(
+    make: Any, name: str, meant: str
+):
+    with pytest.raises(ValueError, match=rf"^Unrec.* Perhaps `{meant}` for `{name}`\."):
+        make(**{name: 3})
+
+
+def test_an_unknown_option_that_is_like_no_other_gets_no_hint():
+    with pytest.raises(ValueError, match=r"^Unrecognized [^.]*$"):
+        kp.PositionalEncoding1D(8, colour="red")
+
+
 def test_the_permute_layers_fix_their_data_format():
     message = (
         r"^PositionalEncodingPermute2D has `data_format` fixed .*='channels_last'$"

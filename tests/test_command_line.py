@@ -212,10 +212,10 @@ def test_without_output_there_is_a_summary(
     assert capsys.readouterr().out.splitlines() == [
         "mae: 14 x 20 positions, 64 channels",
         "options: layout='concatenated', axis_order=[1, 0]",
-        "axis 0: 32 of the channels, wavelengths from 6.283 to 3.533e+04 positions, "
-        "20 of them less than a tenth of a turn, 0 aliased",
-        "axis 1: 32 of the channels, wavelengths from 6.283 to 3.533e+04 positions, "
-        "18 of them less than a tenth of a turn, 0 aliased",
+        "axis 0: 32 channels, wavelengths from 6.283 to 3.533e+04 positions; "
+        "channels of less than a tenth of a turn: 20, aliased: 0",
+        "axis 1: 32 channels, wavelengths from 6.283 to 3.533e+04 positions; "
+        "channels of less than a tenth of a turn: 18, aliased: 0",
     ]
     assert list(Path().iterdir()) == []
 
@@ -227,11 +227,11 @@ def test_a_summary_tells_of_axes_and_channels_that_say_nothing(
     assert capsys.readouterr().out.splitlines() == [
         "no preset: 14 x 20 positions, 6 channels",
         "options: frequencies=[4.0], remainder='pad'",
-        "axis 0: 2 of the channels, wavelengths from 1.571 to 1.571 positions, "
-        "0 of them less than a tenth of a turn, 2 aliased",
-        "axis 1: 2 of the channels, wavelengths from 1.571 to 1.571 positions, "
-        "0 of them less than a tenth of a turn, 2 aliased",
-        "constant: 2 of the channels",
+        "axis 0: 2 channels, wavelengths from 1.571 to 1.571 positions; "
+        "channels of less than a tenth of a turn: 0, aliased: 2",
+        "axis 1: 2 channels, wavelengths from 1.571 to 1.571 positions; "
+        "channels of less than a tenth of a turn: 0, aliased: 2",
+        "constant: 2 channels",
     ]
     run("table --shape 14 20 --channels 2")
     printed = capsys.readouterr().out
@@ -300,7 +300,10 @@ def test_vector_graphics():
         ("show ddpm --shape 9 9 --channels 8", "Use --shape with 1 size for this one"),
         ("table --channels 8", "required: --shape"),
         ("table --shape 9", "required: --channels"),
-        ("table --shape 9 x --channels 8", "argument --shape: invalid int value: 'x'"),
+        (
+            "table --shape 14x20 --channels 8",
+            "--shape: invalid integer: '14x20' (the sizes of two axes are written 14 ",
+        ),
         ("table --shape 0 --channels 8", "`shape` must be a positive integer"),
         ("table --shape 9 --channels -8", "`channels` must be a positive integer"),
         (f"table --channels 8 --shape {'2 ' * 63}", "`len(shape)` must be at most 62"),

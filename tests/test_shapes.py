@@ -95,6 +95,26 @@ def test_F2_channels_none_warns_when_built():
         layer(np.zeros((1, 4, 3, 2), "float32"))
 
 
+@pytest.mark.parametrize("summed", [False, True])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_inputs_that_get_no_channel_for_an_axis_warn(summed: bool, symbolic: bool):
+    """As those whose channels are first, given to a layer that has them last."""
+    layer = kp.PositionalEncoding2D(64)
+    layer = kp.Summer(layer) if summed else layer
+    inputs = keras.Input((64, 20, 32)) if symbolic else np.zeros((2, 64, 20, 32))
+    message = (
+        r"^PositionalEncoding2D has no channel for axis 1 of its 2: positions along it "
+        r"are not encoded\. Received: inputs of 32 channels, with channels=64$"
+    )
+    with pytest.warns(UserWarning, match=message):
+        layer(inputs)
+
+
+def test_inputs_with_a_channel_for_each_axis_do_not_warn():
+    outputs = kp.PositionalEncoding2D(64)(np.zeros((2, 5, 20, 33)))
+    assert tuple(outputs.shape) == (2, 5, 20, 33)
+
+
 def test_F3_fewer_channels_than_the_input_has():
     layer = kp.PositionalEncoding2D(5)
     with pytest.warns(
