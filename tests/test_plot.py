@@ -513,7 +513,8 @@ def test_a_new_figure_is_pyplots_and_lets_the_page_through(name: str):
     assert figure is plt.gcf()
     pixels = rendered(figure)
     assert pixels[0, 0, 3] == 0
-    assert (pixels[..., 3] == 1).any()
+    # At 40 dots an inch lines are thinner than a dot, and so may not quite cover it.
+    assert pixels[..., 3].max() > 0.9
 
 
 @each_drawing
