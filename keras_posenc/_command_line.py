@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import inspect
+import os
 import re
 import shutil
 import sys
@@ -57,16 +58,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong usage with 2.
     """
     parser = _parser()
-    given = parser.parse_args(arguments)
-    if given.command is None:
-        _print_presets()
-        return 0
+    words = sys.argv[1:] if arguments is None else arguments
+    given = parser.parse_args([_without_exponent(word) for word in words])
     try:
         given.run(given)
+        sys.stdout.flush()  # here, where an error can still be told
+    except BrokenPipeError:
+        # Who read has enough. Python would write again as it ends, and fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (ImportError, MemoryError, OSError) as error:
         print(f"{parser.prog}: error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _without_exponent(word: str) -> str:
+    """The same number: argparse takes -1e-3 for a flag, and -0.001 for a number."""
+    if re.fullmatch(r"-\d*\.?\d+[eE][+-]?\d{1,3}", word):
+        return np.format_float_positional(float(word), trim="-")
+    return word
 
 
 # --- What can be written -------------------------------------------------------------
@@ -81,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=_version())
+    parser.set_defaults(run=_print_presets)
     commands = parser.add_subparsers(
         dest="command", title="commands", metavar="command"
     )
@@ -231,7 +243,7 @@ def _described_options() -> dict[str, str]:
 # --- What is done --------------------------------------------------------------------
 
 
-def _print_presets() -> None:
+def _print_presets(given: argparse.Namespace) -> None:
     print(f"{_version()}, Keras {keras.__version__} on {keras.config.backend()}\n")
     names = max(map(len, PRESETS))
     # To a file or a pipe, whole; on a terminal a line for each, but if it is narrow.
@@ -257,12 +269,16 @@ def _show(given: argparse.Namespace) -> None:
         if given.position is not None and given.plot != "similarity":
             raise ValueError("--position is for --plot similarity alone")
         view = _view(given)
+        if given.position is not None and view.sizes is not None:
+            plot.checked_position(given.position, view.sizes)
     if given.output is None:
         _print_summary(given, view)
         return
     pyplot = plot.pyplot()
     pyplot.switch_backend("agg")  # which opens no window
-    _require_suffix(given, *pyplot.Figure().canvas.get_supported_filetypes())
+    known = pyplot.Figure().canvas.get_supported_filetypes()
+    # This one takes LaTeX.
+    _require_suffix(given, *(suffix for suffix in known if suffix != "pgf"))
     where = [given.position] if given.plot == "similarity" else []
     with _usage_errors(given.parser):
         figure, _ = _PLOTS[given.plot](view, *where)
@@ -278,7 +294,10 @@ def _table(given: argparse.Namespace) -> None:
         _print_summary(given, view)
         return
     _require_suffix(given, "npy")
-    np.save(given.output, view.table().astype(given.dtype))
+    with _usage_errors(given.parser):
+        table = view.table().astype(given.dtype)
+    with given.output.open("wb") as file:  # to a path, NumPy adds a suffix to .NPY
+        np.save(file, table)
     print(f"wrote {given.output}")
 
 

@@ -96,7 +96,7 @@ class View:
 
 def table_of(x: Any, shape: Any, channels: Any) -> Floats:
     """The numbers of whatever `x` may be, of shape `(*sizes, channels)`."""
-    if isinstance(x, np.ndarray) or ops.is_tensor(x):
+    if isinstance(x, (np.ndarray, keras.Variable)) or ops.is_tensor(x):
         return _given_table(x, shape, channels)
     view = view_of(x, shape, channels)
     if view.sizes is None:

@@ -1,4 +1,4 @@
-"""Pictures of an encoding. They need matplotlib: `pip install keras-posenc[plot]`.
+"""Pictures of an encoding. They need matplotlib: `pip install 'keras-posenc[plot]'`.
 
     encoding(x, shape)              the numbers: positions by channels, maps, slices
     similarity(x, position, shape)  dot products of the encodings of two positions
@@ -6,7 +6,8 @@
 
 `x` is a layer, the name of a preset, or a table. Each function returns a matplotlib
 figure and its axes. New figures read well on light and dark pages: the page shows
-through, and text is of a grey that stands out on both.
+through, and text is of a grey that stands out on both. As with all of matplotlib, one
+thread at a time may draw.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def similarity(
     draw = _for_rank(len(sizes), _draw_curve, _draw_products, _draw_product_slices)
     if position is None and len(sizes) == 1:
         return _draw_matrix(table, ax)
-    place = _checked_position(position, sizes)
+    place = checked_position(position, sizes)
     return draw(table @ table[place], place, ax)
 
 
@@ -196,7 +197,7 @@ def spectrum(
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5 (wavelengths).
     """
     view = view_of(x, sizes, channels, "sizes")
-    with _canvas(ax, (9, 4.2)) as ax:
+    with _canvas(ax, (6.8, 4.4)) as ax:
         _draw_spectrum(ax, view.spectrum(), view.sizes)
         unit = "values" if view.of_values else "positions"
         ax.set(xlabel="channel", ylabel=f"wavelength ({unit})")
@@ -222,7 +223,7 @@ def _draw_maps(table: Floats, ax: Axes | None) -> tuple[Figure, Any]:
     with _canvas(ax, panels.inches) as ax:
         maps = panels.axes(ax)
         for panel, channel in zip(maps, shown, strict=True):
-            image = panel.imshow(table[..., channel], **colours)
+            image = panel.imshow(table[..., channel], aspect=panels.aspect, **colours)
             panel.set_title(f"channel {channel}", fontsize="small")
         _name_axes(maps[panels.lower_left], "axis 0", "axis 1")
         _colour_bar(image, ax, "encoding")
@@ -239,10 +240,11 @@ def _draw_slices(table: Floats, ax: Axes | None) -> tuple[Figure, Any]:
         for row, channel in zip(slices, shown, strict=True):
             row[0].set_ylabel(f"channel {channel}", fontsize="small")
             for panel, place in zip(row, places, strict=True):
-                image = panel.imshow(table[place, ..., channel], **colours)
+                numbers = table[place, ..., channel]
+                image = panel.imshow(numbers, aspect=panels.aspect, **colours)
         for panel, place in zip(slices[0], places, strict=True):
             panel.set_title(f"axis 0: {place}", fontsize="small")
-        _name_axes(slices[-1, 0], f"channel {shown[-1]}\naxis 1", "axis 2")
+        slices[-1, 0].set_xlabel("axis 1 down,\naxis 2 across", fontsize="small")
         _colour_bar(image, ax, "encoding")
     return ax.figure, slices
 
@@ -279,7 +281,7 @@ def _draw_products(
     products: Floats, place: tuple[int, ...], ax: Axes | None
 ) -> tuple[Figure, Axes]:
     with _canvas(ax, (5.6, 4.6)) as ax:
-        image = ax.imshow(products, cmap=_SEQUENTIAL)
+        image = ax.imshow(products, cmap=_SEQUENTIAL, aspect=_aspect(products.shape))
         _mark(ax, place)
         ax.set(xlabel="axis 1", ylabel="axis 0")
         ax.locator_params(integer=True)
@@ -292,13 +294,17 @@ def _draw_product_slices(
 ) -> tuple[Figure, Any]:
     depth, *sizes = products.shape
     shown = _every(depth, 2 * _COLUMNS_OF_SLICES, among=place[0])
-    limits = {"vmin": products.min(), "vmax": products.max()}
+    low, high = _limits(products)
+    limits = {"vmin": low, "vmax": high}
     rows = math.ceil(len(shown) / _COLUMNS_OF_SLICES)
     panels = _Panels(len(shown), math.ceil(len(shown) / rows), sizes)
-    with _canvas(ax, panels.inches) as ax:
+    width, height = panels.inches
+    # The label of the bar of colours needs so much, however flat the slices are.
+    with _canvas(ax, (width, max(height, 2.9))) as ax:
         slices = panels.axes(ax)
         for panel, number in zip(slices, shown, strict=True):
-            image = panel.imshow(products[number], cmap=_SEQUENTIAL, **limits)
+            how = {"cmap": _SEQUENTIAL, "aspect": panels.aspect, **limits}
+            image = panel.imshow(products[number], **how)
             panel.set_title(f"axis 0: {number}", fontsize="small")
         _mark(slices[shown.index(place[0])], place[1:])
         _name_axes(slices[panels.lower_left], "axis 1", "axis 2")
@@ -329,7 +335,7 @@ def _draw_spectrum(ax: Axes, waves: Spectrum, sizes: tuple[int, ...] | None) -> 
     ax.locator_params(axis="x", integer=True)
     _open_frame(ax)
     entries = _legend_of_spectrum(waves, sizes)
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 2}
     ax.legend(handles=entries, fontsize="small", **place)
 
 
@@ -404,7 +410,7 @@ def pyplot() -> Any:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            "keras_posenc.plot needs matplotlib: pip install keras-posenc[plot]"
+            "keras_posenc.plot needs matplotlib: pip install 'keras-posenc[plot]'"
         ) from error
     return pyplot
 
@@ -432,7 +438,7 @@ def _for_rank(rank: int, *draws: Any) -> Any:
     return draws[rank - 1]
 
 
-def _checked_position(value: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
+def checked_position(value: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """A place in the grid, by default in its middle."""
     if value is None:
         return tuple(size // 2 for size in sizes)
@@ -449,14 +455,30 @@ def _checked_position(value: Any, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _signed(table: Floats) -> dict[str, Any]:
     """The colours of an encoding: 0 in the middle, and room for scaled tables."""
-    limit = max(1.0, float(np.abs(table).max()))
+    limit = max(1.0, *np.abs(_limits(table)))
     return {"cmap": _SIGNED, "vmin": -limit, "vmax": limit}
+
+
+def _limits(numbers: Floats) -> tuple[float, float]:
+    """The lowest and the highest. What is not finite is left blank."""
+    finite = numbers[np.isfinite(numbers)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
 
 
 def _every(count: int, most: int, among: int = 0) -> range:
     """Up to `most` of the first `count` integers, at equal distances, with `among`."""
     step = math.ceil(count / most)
     return range(among % step, count, step)
+
+
+# Height by width of the flattest map and of the steepest one.
+_STRIP, _TOWER = 0.3, 2
+
+
+def _aspect(sizes: Sequence[int]) -> str:
+    """Positions are squares, unless the grid would be a strip or a tower."""
+    height, width = sizes
+    return "equal" if _STRIP <= height / width <= _TOWER else "auto"
 
 
 class _Panels:
@@ -469,8 +491,8 @@ class _Panels:
         self.rows = math.ceil(count / columns)
         height, width = sizes
         self._width = min(_PAGE / columns - _GAP, _LARGE if titles else _SMALL)
-        # Of the shape of the grid, but neither a strip nor a tower.
-        self._height = self._width * min(max(height / width, 0.3), 2)
+        self._height = self._width * min(max(height / width, _STRIP), _TOWER)
+        self.aspect = _aspect(sizes)
         self._gap = _TITLE if titles else _GAP
 
     @property

@@ -253,7 +253,7 @@ PICTURES: dict[str, tuple[Callable[[], Any], tuple[int, int]]] = {
     ),
     "show whisper --shape 100 --channels 64 --plot spectrum": (
         lambda: plot.spectrum("whisper", 100, channels=64),
-        (1440, 672),
+        (1088, 704),
     ),
     "show mae --shape 14 14 --channels 64 --plot similarity": (
         lambda: plot.similarity("mae", None, (14, 14), channels=64),
@@ -323,6 +323,13 @@ def test_vector_graphics():
             "`position` must be a place in a grid of shape (9,)",
         ),
         (
+            "show --shape 9 --channels 8 --plot similarity --position 9",
+            "`position` must be a place in a grid of shape (9,)",
+        ),
+        # LaTeX would have to be there.
+        ("show --shape 9 --channels 8 -o a.pgf", "--output must end in"),
+        (f"table --shape 1{'0' * 22} --channels 8 -o a.npy", "dimension exceeded"),
+        (
             "show --shape 2 2 2 2 --channels 8 -o a.png",
             "`x` must have at most 3 axes",
         ),
@@ -351,7 +358,23 @@ def test_without_matplotlib_tables_are_written_and_pictures_are_not(
     assert written(TABLE).shape == (6, 5, 16)
     capsys.readouterr()
     assert main(shlex.split("show --shape 9 --channels 8 -o a.png")) == 1
-    assert "pip install keras-posenc[plot]" in capsys.readouterr().err
+    assert "pip install 'keras-posenc[plot]'" in capsys.readouterr().err
+
+
+def test_a_suffix_in_capitals(capsys: pytest.CaptureFixture[str]):
+    run(f"{TABLE} -o TABLE.NPY")
+    assert capsys.readouterr().out == "wrote TABLE.NPY\n"
+    assert [path.name for path in Path().iterdir()] == ["TABLE.NPY"]
+    np.testing.assert_array_equal(np.load("TABLE.NPY"), written(TABLE))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "offset"),
+    [("-1e-3 0.5", [-0.001, 0.5]), ("2 -.5E+1", [2, -5]), ("-1.5e2", -150)],
+)
+def test_negative_numbers_with_exponents_are_numbers(numbers: str, offset: Any):
+    wanted = kp.sinusoidal_table((6, 5), 16, offset=offset)
+    np.testing.assert_array_equal(written(f"{TABLE} --offset {numbers}"), wanted)
 
 
 # --- As a process --------------------------------------------------------------------
@@ -372,6 +395,23 @@ def test_as_a_process_it_writes():
     assert (done.returncode, done.stdout) == (0, "wrote table.npy\n")
     wanted = kp.sinusoidal_table((3, 4), 8, preset="mae")
     np.testing.assert_array_equal(np.load("table.npy"), wanted)
+
+
+@pytest.mark.parametrize(
+    ("target", "said"), [("| true", ""), ("> /dev/full", "No space left")]
+)
+def test_output_that_nobody_takes_is_no_traceback(target: str, said: str):
+    line = f"{shlex.quote(sys.executable)} -m keras_posenc {target}"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
 
 
 def test_as_a_process_it_refuses_without_a_traceback():

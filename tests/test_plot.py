@@ -88,6 +88,15 @@ def test_a_tensor_is_a_table():
     np.testing.assert_allclose(image_of(axes).T, expected(7, channels=10), **SINGLE)
 
 
+def test_a_variable_is_a_table():
+    """Such as the one that a model has learned."""
+    embedding = keras.layers.Embedding(7, 10)
+    embedding.build()
+    embedding.set_weights([expected(7, channels=10)])
+    _, axes = plot.encoding(embedding.embeddings)
+    np.testing.assert_allclose(image_of(axes).T, expected(7, channels=10), **SINGLE)
+
+
 def test_a_tensor_of_bfloat16_is_a_table():
     _, axes = plot.encoding(table_tensor("bfloat16"))
     found, wanted = image_of(axes).T, expected(7, channels=10)
@@ -266,6 +275,37 @@ def test_a_scaled_table_has_its_own_colours():
     assert axes.images[0].get_clim() == (-3, 3)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_leaves_the_other_colours_as_they_are(value: float):
+    table = 3 * expected(3, 6, 6, channels=12)
+    limits = []
+    for number in (table[1, 1, 1, 1], value):
+        table[1, 1, 1, 1] = number
+        _, slices = plot.encoding(table)
+        _, products = plot.similarity(table, (2, 3, 3))
+        limits.append(
+            [panel.images[0].get_clim() for panel in (*slices.flat, *products)]
+        )
+    assert limits[0] == limits[1]
+
+
+def test_of_a_table_that_is_nowhere_finite_there_is_a_picture():
+    _, axes = plot.encoding(np.full((4, 6), np.nan))
+    assert axes.images[0].get_clim() == (-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "aspect"), [((30, 60), 1), ((20, 200), "auto"), ((200, 20), "auto")]
+)
+def test_positions_are_squares_unless_nothing_could_be_seen(
+    sizes: tuple[int, int], aspect: Any
+):
+    layer = kp.PositionalEncoding2D(4)
+    _, maps = plot.encoding(layer, sizes)
+    _, products = plot.similarity(layer, None, sizes)
+    assert [panel.get_aspect() for panel in (*maps, products)] == [aspect] * 5
+
+
 def test_two_axes_are_a_map_for_each_channel():
     _, axes = plot.encoding(kp.PositionalEncoding2D(8), (6, 3))
     assert [panel.get_title() for panel in axes] == [f"channel {i}" for i in range(8)]
@@ -291,7 +331,7 @@ def test_three_axes_are_slices_for_some_channels():
     assert axes.shape == (6, 4)
     titles = [panel.get_title() for panel in axes[0]]
     assert titles == ["axis 0: 0", "axis 0: 2", "axis 0: 4", "axis 0: 6"]
-    labels = [row[0].get_ylabel().partition("\n")[0] for row in axes]
+    labels = [row[0].get_ylabel() for row in axes]
     assert labels == [f"channel {channel}" for channel in range(0, 12, 2)]
     maps = np.array([[image_of(panel) for panel in row] for row in axes])
     wanted = np.moveaxis(expected(7, 4, 3, channels=12)[::2, ..., ::2], -1, 0)
@@ -603,7 +643,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"pip install keras-posenc\[plot\]"):
+    with pytest.raises(ImportError, match=r"pip install 'keras-posenc\[plot\]'"):
         plot.spectrum(P1)
 
 
