@@ -45,7 +45,8 @@ class EncodingLayer(keras.layers.Layer):
             super().__init__(**base)
         except ValueError as error:
             # Keras repeats the name of an argument that it does not know, and no more.
-            hint = hint_at_options(kwargs.keys() - LayerArguments.__annotations__)
+            known = LayerArguments.__annotations__
+            hint = hint_at_options(name for name in kwargs if name not in known)
             if not hint:
                 raise
             raise ValueError(f"{error}.{hint}") from None
