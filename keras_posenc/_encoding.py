@@ -273,9 +273,7 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         if given is None:
             self._warn_of_silent_axes(channels)
         elif channels < given:
-            # Perhaps the input has its channels elsewhere.
-            received = f"inputs of {channels} channels, with channels={given}"
-            self._warn_of_silent_axes(channels, received)
+            self._warn_of_channels_elsewhere(tuple(input_shape))
 
     def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
         dtype, where = self.available_dtype, (start_index, positions)
@@ -380,12 +378,23 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         # keep open.
         return operator.index(shape[self.channel_dim])  # type: ignore[arg-type]
 
-    def _warn_of_silent_axes(self, channels: int, received: str = "") -> None:
+    def _warn_of_channels_elsewhere(self, shape: Shape) -> None:
+        """Warns where inputs have the channels of the constructor, but elsewhere."""
+        dim, given = self.channel_dim, self._options.channels
+        other = self._ndim - 1 if dim == 1 else 1
+        if shape[other] == given:
+            warn(
+                f"{type(self).__name__} with channels={given} found {shape[dim]} "
+                f"channels in dimension {dim}, and {given} in dimension {other}, which "
+                f"the other `data_format` is for. Received: inputs of shape {shape}"
+            )
+
+    def _warn_of_silent_axes(self, channels: int) -> None:
         for axis in Waves(self._options, channels).silent_axes():
             warn(
                 f"{type(self).__name__} has no channel for axis {axis} of its "
                 f"{self._options.rank}: positions along it are not encoded. "
-                f"Received: {received or f'channels={channels}'}"
+                f"Received: channels={channels}"
             )
 
     def _warn_of_missing_channels(self, shape: Shape) -> None:

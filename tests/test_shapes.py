@@ -97,22 +97,37 @@ def test_F2_channels_none_warns_when_built():
 
 @pytest.mark.parametrize("summed", [False, True])
 @pytest.mark.parametrize("symbolic", [False, True])
-def test_inputs_that_get_no_channel_for_an_axis_warn(summed: bool, symbolic: bool):
-    """As those whose channels are first, given to a layer that has them last."""
-    layer = kp.PositionalEncoding2D(64)
-    layer = kp.Summer(layer) if summed else layer
-    inputs = keras.Input((64, 20, 32)) if symbolic else np.zeros((2, 64, 20, 32))
+@pytest.mark.parametrize(
+    ("make", "shape", "dims"),
+    [
+        (lambda: kp.PositionalEncoding2D(64), (64, 20, 32), (3, 1)),
+        (lambda: kp.PositionalEncodingPermute2D(64), (5, 6, 64), (1, 3)),
+        (lambda: kp.PositionalEncoding1D(64), (64, 9), (2, 1)),
+    ],
+    ids=["last", "first", "one axis"],
+)
+def test_channels_that_the_input_has_elsewhere_warn(
+    make: Any,
+    shape: tuple[int, ...],
+    dims: tuple[int, int],
+    symbolic: bool,
+    summed: bool,
+):
+    layer = kp.Summer(make()) if summed else make()
+    inputs = keras.Input(shape) if symbolic else np.zeros((2, *shape))
+    dim, other = dims
     message = (
-        r"^PositionalEncoding2D has no channel for axis 1 of its 2: positions along it "
-        r"are not encoded\. Received: inputs of 32 channels, with channels=64$"
+        rf"with channels=64 found {shape[dim - 1]} channels in dimension {dim}, and 64 "
+        rf"in dimension {other}, which the other `data_format` is for\. Received:"
     )
     with pytest.warns(UserWarning, match=message):
         layer(inputs)
 
 
-def test_inputs_with_a_channel_for_each_axis_do_not_warn():
-    outputs = kp.PositionalEncoding2D(64)(np.zeros((2, 5, 20, 33)))
-    assert tuple(outputs.shape) == (2, 5, 20, 33)
+@pytest.mark.parametrize("shape", [(2, 5, 20, 33), (2, 8, 6, 2), (2, 64, 64, 64)])
+def test_inputs_with_fewer_channels_do_not_warn(shape: tuple[int, ...]):
+    outputs = kp.PositionalEncoding2D(64)(np.zeros(shape))
+    assert tuple(outputs.shape) == shape
 
 
 def test_F3_fewer_channels_than_the_input_has():
