@@ -3,10 +3,12 @@
     PositionalEncoding1D, 2D, 3D           the encoding of a sequence, plane, volume
     PositionalEncodingPermute1D, 2D, 3D    the same with channels first
     PositionalEncoding(rank)               the same for any number of axes
+    CoordinateEncoding(channels, rank)     the encoding of values, as of timesteps
     Summer(penc)                           input + penc(input)
     SinusoidEncoding(hidden_dim, max_len)  input + 1D encoding, up to a length
     sinusoidal_table(shape, channels)      the encoding as a NumPy array
     encode(positions, channels)            the encoding of any positions, as a tensor
+    positions_from_mask(mask)              positions that count what is no padding
     presets()                              names of published encodings, each in words
     plot                                   pictures of an encoding
 

@@ -36,6 +36,15 @@ def non_negative_integer(name: str, value: Any) -> int:
     return integer
 
 
+def integer(name: str, value: Any) -> int:
+    try:
+        return _index(value)
+    except TypeError:
+        raise TypeError(
+            f"`{name}` must be an integer. Received: {name}={value!r}"
+        ) from None
+
+
 def _index(value: Any) -> int:
     """`operator.index`, but for `True` and `False`, which count nothing."""
     if isinstance(value, bool):
@@ -120,10 +129,14 @@ def _per_axis(
 
 
 def non_negative_number(name: str, value: Any) -> float:
-    message = (
-        f"`{name}` must be a finite number, not negative. Received: {name}={value!r}"
-    )
-    return _number(value, message, lambda number: number >= 0)
+    try:
+        return _number(value, "", lambda number: number >= 0)
+    except (TypeError, ValueError) as error:
+        # Not written before: torch.compile cannot write out numbers that it keeps open.
+        raise type(error)(
+            f"`{name}` must be a finite number, not negative. "
+            f"Received: {name}={value!r}"
+        ) from None
 
 
 def number_range(name: str, value: Any) -> tuple[float, float] | None:
@@ -133,7 +146,7 @@ def number_range(name: str, value: Any) -> tuple[float, float] | None:
     try:
         return _low_and_high(value)
     except (TypeError, ValueError) as error:
-        # Not written before: torch.compile cannot write out numbers that it keeps open.
+        # Written now, as above.
         raise type(error)(
             f"`{name}` must be a pair of finite numbers, the lower one first, or None. "
             f"Received: {name}={value!r}"

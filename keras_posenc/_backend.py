@@ -155,6 +155,22 @@ def has_mask(x: Any) -> bool:
     return getattr(x, "_keras_mask", None) is not None
 
 
+def has_hooks(layer: Any) -> bool:
+    """Whether torch is to call something of the user's around calls of `layer`."""
+    if BACKEND != "torch":
+        return False
+    import torch
+
+    # torch.compile follows no hooks of a layer that it goes around, and would guard
+    # each of these.
+    return not torch.compiler.is_compiling() and bool(
+        layer._forward_hooks
+        or layer._forward_pre_hooks
+        or layer._backward_hooks
+        or layer._backward_pre_hooks
+    )
+
+
 def device_of(x: Any) -> Any:
     """Where an eager `x` is, as something to look up by."""
     # On JAX, `device` takes 2 us to tell whether there are several.
@@ -354,6 +370,11 @@ def divisible(integers: Any) -> Any:
     if dtype.startswith("uint") and BACKEND == "torch":
         return ops.cast(integers, "int64")
     return integers
+
+
+def wide_integer(number: int) -> Any:
+    """A tensor that can count from `number` on. JAX has 32 bits unless told."""
+    return ops.convert_to_tensor(number, None if BACKEND == "jax" else "int64")
 
 
 def available_dtype(dtype: str) -> str:

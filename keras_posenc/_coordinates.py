@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Unpack
 import keras
 
 from keras_posenc._arguments import positive_integer
-from keras_posenc._encoding import OptionArguments
+from keras_posenc._encoding import OptionArguments, warn_of_silent_axes
 from keras_posenc._evaluate import encode_positions
 from keras_posenc._layer import EncodingLayer, Shape
 from keras_posenc._options import OPTION_NAMES, WaveOptions
@@ -61,6 +61,7 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
     """
 
     _rank: ClassVar[int] = 1
+    _known = ("channels", *OptionArguments.__annotations__)
 
     def __init__(
         self,
@@ -75,8 +76,11 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
         super().__init__(dtype_override=dtype_override, **base)
         channels = positive_integer("channels", channels)
         self.set_options(WaveOptions(rank, channels, **options))
+        warn_of_silent_axes(self, self._options, channels)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not args and "inputs" in kwargs:
+            args = (kwargs.pop("inputs"),)
         if len(args) == 1 and not kwargs and not is_tensor(args[0]):
             # Keras would make a tensor of an array first, with float32 at best on JAX.
             values = checked_numbers("inputs", args[0])

@@ -89,6 +89,17 @@ def _seen_to_fit(encoding: Any, inputs: Any, channel_dim: int) -> Any:
     return ops.reshape(encoding, sizes)
 
 
+def warn_of_silent_axes(
+    layer: EncodingLayer, options: WaveOptions, channels: int
+) -> None:
+    for axis in Waves(options, channels).silent_axes():
+        warn(
+            f"{type(layer).__name__} has no channel for axis {axis} of its "
+            f"{options.rank}: positions along it are not encoded. "
+            f"Received: channels={channels}"
+        )
+
+
 def checked_where(
     shape: Shape,
     options: WaveOptions,
@@ -235,6 +246,8 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         - He et al., 2021, arXiv:2111.06377, appendix A (tokens of a grid).
     """
 
+    _known = ("channels", "data_format", *EncodingArguments.__annotations__)
+
     def __init__(
         self,
         rank: int,
@@ -265,13 +278,13 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         self.channel_dim = 1 if first else self._ndim - 1
         self.org_channels = self._options.channels  # as in `positional-encodings`
         if self._options.channels is not None:
-            self._warn_of_silent_axes(self._options.channels)
+            warn_of_silent_axes(self, self._options, self._options.channels)
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
         given, channels = self._options.channels, self._input_channels(input_shape)
         if given is None:
-            self._warn_of_silent_axes(channels)
+            warn_of_silent_axes(self, self._options, channels)
         elif channels < given:
             self._warn_of_channels_elsewhere(tuple(input_shape))
 
@@ -387,14 +400,6 @@ class PositionalEncoding(FromPreset, EncodingLayer):
                 f"{type(self).__name__} with channels={given} found {shape[dim]} "
                 f"channels in dimension {dim}, and {given} in dimension {other}, which "
                 f"the other `data_format` is for. Received: inputs of shape {shape}"
-            )
-
-    def _warn_of_silent_axes(self, channels: int) -> None:
-        for axis in Waves(self._options, channels).silent_axes():
-            warn(
-                f"{type(self).__name__} has no channel for axis {axis} of its "
-                f"{self._options.rank}: positions along it are not encoded. "
-                f"Received: channels={channels}"
             )
 
     def _warn_of_missing_channels(self, shape: Shape) -> None:

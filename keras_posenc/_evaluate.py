@@ -65,7 +65,10 @@ def kept_encoding(
     """What `encode_grid` has made for an eager `x` before, with all its channels."""
     if not _backend.is_eager(x):
         return None
-    channels = x.shape[channel_dim]
+    try:
+        channels = x.shape[channel_dim]
+    except IndexError:  # it does not fit; to ask before would cost every call
+        return None
     return _kept.get(options, _key(x, channel_dim, dtypes, channels, (), tokens))
 
 
@@ -132,7 +135,8 @@ def _grid_of(
 def _as_tokens(encoding: Any, channel_dim: int, tokens: Tokens) -> Any:
     """A grid as a flat sequence, zeros before it."""
     grid, prefix = tokens
-    flat = list(encoding.shape)
+    # Only the batch may be unknown, where each element of it has a start of its own.
+    flat = [-1 if size is None else size for size in encoding.shape]
     first = 2 if channel_dim == 1 else 1
     flat[first : first + len(grid)] = [math.prod(grid)]
     padding = [[0, 0], [0, 0], [0, 0]]
@@ -388,6 +392,8 @@ def _added_sines(
 _BASE = 4096
 _EXACT_TURNS = 2.0**14
 _SHARE_BASE = math.isqrt(SHARES)
+# As far from 0, and as far again, are positions that int32 counts.
+_FAR = 2**30
 # As many again, times `_SHARE_BASE`, are within int32.
 _MOST_PARTS = 2**24
 
@@ -426,12 +432,13 @@ def _counted_from(start: Any, size: Any, ndim: int, dim: int) -> Any:
     if _backend.may_stay_open(start):
         # As the number that it is: torch.compile makes a constant of its tensor.
         return ops.cast(positions, "int64") + start
-    start = ops.convert_to_tensor(start)
+    if type(start) is int and not -_FAR < start < _FAR:
+        start = _backend.wide_integer(start)
+    start = _backend.divisible(ops.convert_to_tensor(start))
     if len(start.shape) == 1:  # one for each element of the batch
         start = ops.reshape(start, _vector_shape(ndim, 0))
-    if keras.backend.standardize_dtype(start.dtype).endswith("64"):
-        positions = ops.cast(positions, start.dtype)
-    return positions + ops.cast(start, positions.dtype)
+    # The type of the start, which has what it counts to: int32 holds no 2**31.
+    return ops.cast(positions, start.dtype) + start
 
 
 def _shares(

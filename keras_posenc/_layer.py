@@ -7,7 +7,7 @@ import operator
 import sys
 import warnings
 from types import FrameType
-from typing import Any, TypedDict, Unpack
+from typing import Any, ClassVar, TypedDict, Unpack
 
 import keras
 import numpy as np
@@ -15,7 +15,7 @@ from keras import ops
 
 from keras_posenc import _backend
 from keras_posenc._arguments import float_policy, require_float
-from keras_posenc._options import WaveOptions, hint_at_options
+from keras_posenc._options import WaveOptions, hint_at_arguments, shared
 from keras_posenc._positions import HostPositions, is_tensor
 
 Shape = tuple[int | None, ...]
@@ -38,6 +38,16 @@ class EncodingLayer(keras.layers.Layer):
     directly.
     """
 
+    # The arguments that a hint may name, if the constructor gets one unknown.
+    _known: ClassVar[tuple[str, ...]] = ()
+    # Whether `call` is of this package. Another one may ask for what only
+    # `Layer.__call__` knows, such as `training`.
+    _has_own_call: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        cls._has_own_call = cls.call.__module__.startswith("keras_posenc.")
+
     def __init__(self, *, dtype_override: Any = None, **kwargs: Unpack[LayerArguments]):
         base: dict[str, Any] = dict(kwargs)
         base["dtype"] = float_policy(base.get("dtype"), dtype_override)
@@ -46,7 +56,8 @@ class EncodingLayer(keras.layers.Layer):
         except ValueError as error:
             # Keras repeats the name of an argument that it does not know, and no more.
             known = LayerArguments.__annotations__
-            hint = hint_at_options(name for name in kwargs if name not in known)
+            unknown = [name for name in kwargs if name not in known]
+            hint = hint_at_arguments(unknown, self._known)
             if not hint:
                 raise
             raise ValueError(f"{error}.{hint}") from None
@@ -57,7 +68,7 @@ class EncodingLayer(keras.layers.Layer):
 
     def set_options(self, options: WaveOptions) -> None:
         """Keeps the record that the layer works with, and attributes to be read."""
-        self._options = options
+        self._options = shared(options)
         for name, value in dataclasses.asdict(options).items():
             setattr(self, name, value)
 
@@ -114,10 +125,12 @@ class EncodingLayer(keras.layers.Layer):
         all that it looked at, which takes another 40 us in every call.
         """
         return (
-            self.built
+            self._has_own_call
+            and self.built
             and (_backend.is_eager(inputs) or _backend.is_torch_compiled(inputs))
             and self.activity_regularizer is None
             and not _backend.has_mask(inputs)
+            and not _backend.has_hooks(self)
             and keras.distribution.distribution() is None
         )
 
@@ -140,7 +153,14 @@ class EncodingLayer(keras.layers.Layer):
 
     def as_float(self, inputs: Any, dtype: str) -> Any:
         """`inputs` in `dtype`. A cast that changes nothing would cost 2 to 5 us."""
-        return inputs if _backend.has_dtype(inputs, dtype) else ops.cast(inputs, dtype)
+        if _backend.has_dtype(inputs, dtype):
+            return inputs
+        if "complex" in str(inputs.dtype):  # of which a cast would drop a half
+            raise TypeError(
+                f"{type(self).__name__} expects real numbers to add an encoding to. "
+                f"Received: inputs of dtype {inputs.dtype}"
+            )
+        return ops.cast(inputs, dtype)
 
     def check_inputs(self, inputs: Any) -> None:
         """Raises where `inputs` are no dense tensor, or their shape does not fit."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -178,7 +180,8 @@ def require_options(options: WaveArguments) -> None:
     if unknown:
         raise ValueError(
             f"Unrecognized options. Expected: {', '.join(OPTION_NAMES)}."
-            f"{hint_at_options(unknown)} Received: {unknown}"
+            f"{hint_at_arguments(unknown, ('channels', *OPTION_NAMES))} "
+            f"Received: {unknown}"
         )
 
 
@@ -197,17 +200,30 @@ _ELSEWHERE = {
 }
 
 
-def hint_at_options(unknown: Iterable[str]) -> str:
-    """What may have been meant, as a sentence after a space, or nothing."""
-    names = ("channels", *OPTION_NAMES)
-    meant = {
-        name: [_ELSEWHERE[name]]
-        if name in _ELSEWHERE
-        else difflib.get_close_matches(name, names, n=1)
-        for name in unknown
-    }
-    pairs = [f"`{found[0]}` for `{name}`" for name, found in meant.items() if found]
+def hint_at_arguments(unknown: Iterable[str], known: Sequence[str]) -> str:
+    """What of `known` may have been meant, as a sentence after a space, or nothing."""
+    pairs = []
+    for name in unknown:
+        elsewhere = _ELSEWHERE.get(name)
+        close = difflib.get_close_matches(name, known, n=1)
+        meant = [elsewhere] if elsewhere in known else close
+        pairs += [f"`{argument}` for `{name}`" for argument in meant]
     return f" Perhaps {', '.join(pairs)}." if pairs else ""
+
+
+_shared: weakref.WeakKeyDictionary[WaveOptions, weakref.ref[WaveOptions]]
+_shared = weakref.WeakKeyDictionary()
+_sharing = threading.Lock()
+
+
+def shared(options: WaveOptions) -> WaveOptions:
+    """One record for all layers of equal options.
+
+    What is kept for it then goes with the last of them, and is found by identity.
+    """
+    with _sharing:
+        reference = _shared.setdefault(options, weakref.ref(options))
+        return reference() or options
 
 
 def _is_nested(frequencies: Sequence[Any]) -> bool:

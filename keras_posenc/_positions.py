@@ -10,7 +10,12 @@ import numpy as np
 from keras import ops
 
 from keras_posenc import _backend
-from keras_posenc._arguments import number_range, positive_integer
+from keras_posenc._arguments import (
+    integer,
+    non_negative_number,
+    number_range,
+    positive_integer,
+)
 
 
 class HostPositions:
@@ -222,7 +227,8 @@ def positions_from_mask(
         normalize: Pair of numbers `(low, high)`, or `None`. With `count` the running
             count, which is `start` at the first real place, and `last` what it has
             reached at the end of the axis, positions are
-            `low + (high - low) * count / (last + eps)`. Defaults to `None`.
+            `low + (high - low) * count / (last + eps)`, or `low` where that divides by
+            0. Defaults to `None`.
         eps: Float. See `normalize`. Defaults to `0.0`.
 
     Returns:
@@ -230,9 +236,11 @@ def positions_from_mask(
         one axis, else of shape `(batch, *sizes, rank)`.
 
     Raises:
-        TypeError: If an argument is no number.
+        TypeError: If an argument is no number, or `start`, or without `normalize`
+            `masked`, is no integer.
         ValueError: If `mask` has another number of dimensions, if `normalize` is no
-            pair, the lower number first, or if there is an `eps` without it.
+            pair, the lower number first, if `eps` is negative, or if there is one
+            without `normalize`.
 
     Example:
         >>> import numpy as np
@@ -248,12 +256,16 @@ def positions_from_mask(
         - Carion et al., 2020, arXiv:2005.12872 (the normalized count of DETR).
     """
     rank = positive_integer("rank", rank)
+    start = integer("start", start)
     limits = number_range("normalize", normalize)
+    eps = non_negative_number("eps", eps)
     if eps and limits is None:
         raise ValueError(
             f"`eps` must be 0 without `normalize`, which it is about. Received: "
             f"eps={eps!r}"
         )
+    if masked is not None:
+        masked = integer("masked", masked) if limits is None else float(masked)
     mask = ops.cast(ops.convert_to_tensor(mask), "bool")
     if len(mask.shape) != rank + 1:
         raise ValueError(
@@ -268,7 +280,12 @@ def positions_from_mask(
             low, high = limits
             count = ops.cast(count, "float32")
             last = count[(slice(None),) * axis + (slice(-1, None),)]
-            count = low + (high - low) * count / (last + eps)
+            last = last + eps
+            # Where nothing is real, or a lone place counts as 0, that is at the lower
+            # end.
+            nothing = last == 0
+            share = ops.where(nothing, 0.0, count / ops.where(nothing, 1.0, last))
+            count = low + (high - low) * share
         if masked is not None:
             count = ops.where(mask, count, ops.cast(masked, count.dtype))
         axes.append(count)

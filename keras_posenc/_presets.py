@@ -56,12 +56,22 @@ def _bands(rank: int, channels: int) -> int:
     return -(-channels // (2 * rank))
 
 
+def _require_divisible(channels: int, divisor: int) -> None:
+    if channels % divisor:
+        raise ValueError(
+            f"`channels` must be divisible by {divisor} with this preset. "
+            f"Received: channels={channels}"
+        )
+
+
 def _half_for_time(rank: int, channels: int) -> dict[str, Any]:
+    _require_divisible(channels, 8)
     split = [channels // 2, channels // 4, channels // 4]
     return {"layout": "concatenated", "split": split}
 
 
 def _quarter_for_time(rank: int, channels: int) -> dict[str, Any]:
+    _require_divisible(channels, 16)
     side = 3 * channels // 8
     return {
         "layout": "concatenated",
@@ -72,6 +82,7 @@ def _quarter_for_time(rank: int, channels: int) -> dict[str, Any]:
 
 
 def _sixteenths(rank: int, channels: int) -> dict[str, Any]:
+    _require_divisible(channels, 16)
     part = channels // 16
     return {
         "layout": "concatenated",
@@ -497,6 +508,8 @@ def _replaced_by(name: str, value: Any) -> tuple[str, ...]:
         return ("frequencies",)
     if name == "coordinate_range" and value is None:
         return "align_corners", "eps"
+    if name == "align_corners" and value:
+        return ("eps",)
     return ()
 
 
@@ -544,6 +557,11 @@ class FromPreset:
             ValueError: If there is no such preset for as many axes, or if it needs
                 `channels`.
         """
+        if cls._family is not None and "rank" in overrides:
+            raise TypeError(
+                f"`{cls.__name__}` has its rank in its name. "
+                f"Received: rank={overrides['rank']!r}"
+            )
         rank = overrides.get("rank", cls._rank)
         if rank is None:
             raise TypeError(

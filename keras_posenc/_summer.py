@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import keras
 from keras import ops
 
+from keras_posenc import _backend
 from keras_posenc._encoding import PositionalEncoding
 from keras_posenc._layer import EncodingLayer, LayerArguments, Shape
 from keras_posenc._positions import HostPositions, is_zero
@@ -142,9 +143,14 @@ class Summer(EncodingLayer):
 def _is_ours(penc: keras.layers.Layer) -> bool:
     """Whether to add the encoding of one element instead of what a call returns.
 
-    A subclass that has a `call` of its own means it, and is called.
+    A subclass that has a `call` of its own means it, and is called. So is a layer whose
+    call is to do more than to encode.
     """
-    return getattr(type(penc), "call", None) is PositionalEncoding.call
+    return (
+        getattr(type(penc), "call", None) is PositionalEncoding.call
+        and penc.activity_regularizer is None
+        and not _backend.has_hooks(penc)
+    )
 
 
 def _require_shape(encoding: Any, shape: Shape, penc: keras.layers.Layer) -> None:

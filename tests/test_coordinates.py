@@ -49,7 +49,10 @@ SHAPES = [
     (2, (2, 3, 2)),
     (3, (3,)),
     (3, (2, 3, 3)),
-    (4, (5, 4)),
+    # The last axis of four gets none of 12 channels.
+    pytest.param(
+        *(4, (5, 4)), marks=pytest.mark.filterwarnings("ignore:.*no channel for axis 3")
+    ),
 ]
 
 
@@ -98,6 +101,22 @@ def test_shapes_that_change():
     for shape in ((6,), (2, 3), (1, 6, 1), ()):
         given = values.reshape(shape) if shape else values[2]
         assert_close(layer(given), exact(given))
+
+
+def test_timestamps_by_keyword_keep_their_fractions():
+    layer = kp.CoordinateEncoding(8)
+    found = to_numpy(layer(inputs=TIMESTAMPS))
+    np.testing.assert_array_equal(found, to_numpy(layer(TIMESTAMPS)))
+    exact = kp.sinusoidal_table(None, 8, positions=TIMESTAMPS, dtype="float64")
+    # The target for float64 timestamps near 1.7e9.
+    assert np.abs(found - exact).max() <= 5e-6
+
+
+def test_coordinates_without_a_channel_warn():
+    with pytest.warns(
+        UserWarning, match=r"^CoordinateEncoding has no channel for axis"
+    ):
+        kp.CoordinateEncoding(2, rank=2)
 
 
 @pytest.mark.parametrize("keyword", [False, True])

@@ -298,3 +298,42 @@ def test_bad_values(name: str):
     mask, arguments, error, message = BAD[name]
     with pytest.raises(error, match=message):
         kp.positions_from_mask(np.asarray(mask), **arguments)
+
+
+# What divides by nothing, and arguments.
+
+
+def test_where_nothing_is_real_positions_are_at_the_lower_end():
+    mask = np.array([[[True, True, False], [False, False, False]]])
+    found = to_numpy(kp.positions_from_mask(mask, 2, start=1, normalize=(2, 6)))
+    rows = [[[6, 6, 2], [6, 6, 2]]]
+    columns = [[[4, 6, 6], [2, 2, 2]]]
+    np.testing.assert_array_equal(found, np.stack([rows, columns], axis=-1))
+
+
+def test_a_lone_place_that_counts_as_0_is_at_the_lower_end():
+    found = kp.positions_from_mask(np.array([[True, False]]), normalize=(3, 4))
+    assert to_numpy(found).tolist() == [[3, 3]]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"start": 1.5}, TypeError, r"^`start` must be an integer\. .*=1\.5$"),
+        ({"start": True}, TypeError, r"^`start` must be an integer"),
+        ({"masked": 1.5}, TypeError, r"^`masked` must be an integer\. .*=1\.5$"),
+        ({"eps": "a"}, TypeError, r"^`eps` must be a finite number, not negative"),
+        ({"normalize": (0, 1), "eps": -1}, ValueError, r"^`eps` must be a finite num"),
+    ],
+)
+def test_arguments_that_are_no_such_numbers(
+    given: dict[str, Any], error: type[Exception], message: str
+):
+    with pytest.raises(error, match=message):
+        kp.positions_from_mask(np.array([[True, False]]), **given)
+
+
+def test_with_a_range_padding_may_be_between_integers():
+    mask = np.array([[True, True, False]])
+    found = kp.positions_from_mask(mask, normalize=(0, 1), masked=-0.5)
+    assert to_numpy(found).tolist() == [[0, 1, -0.5]]

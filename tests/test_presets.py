@@ -585,11 +585,6 @@ def test_values_need_channels():
         kp.CoordinateEncoding.from_preset("ddpm")
 
 
-def test_channels_that_cannot_be_split():
-    with pytest.raises(ValueError, match=r"`split` must"):
-        kp.PositionalEncoding3D.from_preset("v-jepa", 12)
-
-
 def test_what_is_no_argument():
     with pytest.raises((TypeError, ValueError), match="temperature"):
         kp.PositionalEncoding1D.from_preset("mae", 8, temperature=20.0)
@@ -748,3 +743,23 @@ def test_shape_beside_positions():
 def test_bad_positions(positions: Any, error: type[Exception], message: str):
     with pytest.raises(error, match=message):
         kp.sinusoidal_table(None, 8, positions=positions)
+
+
+def test_a_rank_beside_a_class_that_has_one():
+    message = r"^`PositionalEncoding2D` has its rank in its name\. Received: rank=2$"
+    with pytest.raises(TypeError, match=message):
+        kp.PositionalEncoding2D.from_preset("mae", 8, rank=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "divisor"), [("v-jepa", 8), ("cogvideox", 16), ("prithvi", 16)]
+)
+def test_channels_that_a_preset_cannot_divide(name: str, divisor: int):
+    message = rf"^`channels` must be divisible by {divisor} with this preset\. .*=12$"
+    with pytest.raises(ValueError, match=message):
+        kp.PositionalEncoding3D.from_preset(name, 12)
+
+
+def test_aligned_corners_leave_the_eps_of_a_preset_without_a_meaning():
+    layer = kp.PositionalEncoding2D.from_preset("detr", 8, align_corners=True)
+    assert (layer.align_corners, layer.eps) == (True, 0.0)

@@ -130,6 +130,22 @@ def test_inputs_with_fewer_channels_do_not_warn(shape: tuple[int, ...]):
     assert tuple(outputs.shape) == shape
 
 
+@pytest.mark.parametrize(
+    "make",
+    [lambda: kp.PositionalEncoding2D(8), lambda: kp.Summer(kp.PositionalEncoding2D(8))],
+    ids=["P2", "S(P2)"],
+)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 8), (2, 5, 8), (1, 2, 2, 2, 8)])
+def test_a_built_layer_refuses_tensors_of_another_rank(
+    make: Callable[[], keras.layers.Layer], shape: tuple[int, ...]
+):
+    layer = make()
+    layer(keras.ops.zeros((1, 2, 2, 8)))
+    message = f"expected ndim=4, found ndim={len(shape)}"
+    with pytest.raises(ValueError, match=message):
+        layer(keras.ops.zeros(shape))
+
+
 def test_F3_fewer_channels_than_the_input_has():
     layer = kp.PositionalEncoding2D(5)
     with pytest.warns(

@@ -523,6 +523,61 @@ if BACKEND == "tensorflow":
         with pytest.raises(tf.errors.InvalidArgumentError):
             function(NAMED[name].inputs(batch=1), starts)
 
+    @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
+    @pytest.mark.parametrize("start", [2**31 - 2, -(2**31) - 2, 2**33])
+    def test_a_number_far_away_in_a_graph_that_knows_no_length(start: int, jit: bool):
+        import tensorflow as tf
+
+        layer = kp.PositionalEncoding1D(CHANNELS)
+        signature = [tf.TensorSpec((None, None, CHANNELS))]
+        function = tf.function(
+            lambda x: layer(x, start_index=start), signature, jit_compile=jit
+        )
+        found = to_numpy(function(tf.zeros((1, 3, CHANNELS))))[0]
+        positions = start + np.arange(3.0)
+        exact = kp.sinusoidal_table(
+            None, CHANNELS, positions=positions, dtype="float64"
+        )
+        # As far as `encode` promises for integers: 2e-7 + 2**-52 * position.
+        assert np.abs(found - exact).max() <= 2e-7 + 2.0**-52 * abs(start)
+
+    def test_a_start_of_32_bits_without_a_sign():
+        import tensorflow as tf
+
+        layer = kp.PositionalEncoding1D(CHANNELS)
+        signature = [
+            tf.TensorSpec((None, None, CHANNELS)),
+            tf.TensorSpec((), "uint32"),
+        ]
+        function = tf.function(lambda x, start: layer(x, start_index=start), signature)
+        start = tf.constant(3_000_000_000, "uint32")
+        found = to_numpy(function(tf.zeros((1, 3, CHANNELS)), start))[0]
+        positions = 3e9 + np.arange(3.0)
+        exact = kp.sinusoidal_table(
+            None, CHANNELS, positions=positions, dtype="float64"
+        )
+        assert np.abs(found - exact).max() <= 2e-7 + 2.0**-52 * 3e9
+
+    @pytest.mark.parametrize("prefix", [0, 1])
+    def test_tokens_of_a_batch_that_only_the_graph_knows(prefix: int):
+        import tensorflow as tf
+
+        layer = kp.PositionalEncoding1D(CHANNELS, grid=[3], prefix_tokens=prefix)
+        signature = [
+            tf.TensorSpec((None, 3 + prefix, CHANNELS)),
+            tf.TensorSpec((None,), "int32"),
+        ]
+        function = tf.function(
+            lambda x, starts: layer(x, start_index=starts), signature
+        )
+        x = tf.zeros((2, 3 + prefix, CHANNELS))
+        found = to_numpy(function(x, tf.constant([0, 5])))
+        np.testing.assert_array_equal(found[:, :prefix], 0)
+        for number, start in enumerate((0, 5)):
+            positions = start + np.arange(3.0)
+            exact = kp.sinusoidal_table(None, CHANNELS, positions=positions)
+            assert np.abs(found[number, prefix:] - exact).max() <= COUNTING
+
 
 BAD_TILES: dict[str, tuple[Any, type[Exception]]] = {
     "lone": (3, ValueError),
