@@ -43,8 +43,9 @@ class TensorCache:
     """At most `max_bytes` of tensors; the least recently used is the first to go.
 
     A tensor is found by its owner and a key. Owners are compared by value and held
-    weakly: what is kept for one goes when it goes. All of it lies outside the layers,
-    so that no copy, pickle or file of a layer has any of it.
+    weakly: what is kept for one goes when it goes, also for those that are equal. All
+    of it lies outside the layers, so that no copy, pickle or file of a layer has any
+    of it.
     """
 
     def __init__(self, max_bytes: int):
@@ -64,8 +65,8 @@ class TensorCache:
 
     def get(self, owner: Any, key: Hashable) -> Any | None:
         with self._lock:
-            # The same object each time, while its owner lives, which is found without
-            # asking the owner for its hash and equality.
+            # The same object each time, while its owner lives. Where the owner is the
+            # one that it was kept for, no hash and no equality is asked for.
             owned = self._owners.get(weakref.ref(owner))
             found = owned.kept.get(key) if owned else None
             if owned is None or found is None:

@@ -15,7 +15,7 @@ from keras import ops
 
 from keras_posenc import _backend
 from keras_posenc._arguments import float_policy, require_float
-from keras_posenc._options import WaveOptions, hint_at_arguments, shared
+from keras_posenc._options import WaveOptions, hint_at_arguments
 from keras_posenc._positions import HostPositions, is_tensor
 
 Shape = tuple[int | None, ...]
@@ -68,7 +68,7 @@ class EncodingLayer(keras.layers.Layer):
 
     def set_options(self, options: WaveOptions) -> None:
         """Keeps the record that the layer works with, and attributes to be read."""
-        self._options = shared(options)
+        self._options = options
         for name, value in dataclasses.asdict(options).items():
             setattr(self, name, value)
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import threading
-import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -209,21 +207,6 @@ def hint_at_arguments(unknown: Iterable[str], known: Sequence[str]) -> str:
         meant = [elsewhere] if elsewhere in known else close
         pairs += [f"`{argument}` for `{name}`" for argument in meant]
     return f" Perhaps {', '.join(pairs)}." if pairs else ""
-
-
-_shared: weakref.WeakKeyDictionary[WaveOptions, weakref.ref[WaveOptions]]
-_shared = weakref.WeakKeyDictionary()
-_sharing = threading.Lock()
-
-
-def shared(options: WaveOptions) -> WaveOptions:
-    """One record for all layers of equal options.
-
-    What is kept for it then goes with the last of them, and is found by identity.
-    """
-    with _sharing:
-        reference = _shared.setdefault(options, weakref.ref(options))
-        return reference() or options
 
 
 def _is_nested(frequencies: Sequence[Any]) -> bool:

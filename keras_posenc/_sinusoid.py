@@ -16,7 +16,7 @@ from keras_posenc._layer import (
     dims_error,
     has_dims,
 )
-from keras_posenc._options import WaveOptions, shared
+from keras_posenc._options import WaveOptions
 from keras_posenc._positions import is_zero, largest_start
 
 
@@ -83,7 +83,7 @@ class SinusoidEncoding(EncodingLayer):
         super().__init__(dtype_override=dtype_override, **kwargs)
         self.hidden_dim = positive_integer("hidden_dim", hidden_dim)
         self.max_len = positive_integer("max_len", max_len)
-        self._options = shared(WaveOptions(rank=1, channels=self.hidden_dim))
+        self._options = WaveOptions(rank=1, channels=self.hidden_dim)
 
     def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
         self.check_inputs(inputs)

@@ -331,24 +331,6 @@ def test_U4_eager_then_in_a_graph_then_eager(case: Case, mode: str, kept: Tensor
     assert kept.nbytes == held
 
 
-def test_a_table_goes_with_the_last_layer_of_its_options(kept: TensorCache):
-    layers = [kp.PositionalEncoding1D(6) for _ in range(2)]
-    layers.append(copy.deepcopy(layers[0]))
-    x = to_tensor(np.zeros((1, 5, 6), "float32"))
-    for layer in layers:
-        layer(x)
-    held = kept.nbytes
-    assert held > 0
-    while layers:
-        assert kept.nbytes == held
-        del layer
-        layer = layers.pop(0)  # the one that made the table is the first to go
-        gc.collect()
-    del layer
-    gc.collect()
-    assert kept.nbytes == 0
-
-
 @each_kind
 @pytest.mark.parametrize("mode", KNOWN[1:])
 def test_U4_a_graph_keeps_nothing(case: Case, mode: str, kept: TensorCache):
