@@ -19,7 +19,7 @@ from measure import BACKEND, measure_anew
 COPY = "copy of the table"
 LAYER = "layer that copies"
 ENCODING = "PositionalEncoding"
-ON_ONE_THREAD = """\
+WITHOUT_HANDING_OVER = """\
 JAX runs a compiled copy, in which there is no arithmetic, on the thread that calls it,
 and hands sums to another one, which takes 0.1 to 0.2 ms on two cores: as long as these
 copies. So that work is compared with work, all is run here with
@@ -44,7 +44,7 @@ def main() -> None:
         import jax
 
         jax.config.update("jax_cpu_enable_async_dispatch", False)
-        found.note(ON_ONE_THREAD)
+        found.note(WITHOUT_HANDING_OVER)
     eager, compiled = {}, {}
     for shape in shapes:
         how = {"rounds": rounds, "seconds": 0.6, "title": str(shape)}

@@ -76,7 +76,7 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
         super().__init__(dtype_override=dtype_override, **base)
         channels = positive_integer("channels", channels)
         self.set_options(WaveOptions(rank, channels, **options))
-        warn_of_silent_axes(self, self._options, channels)
+        warn_of_silent_axes(self, channels)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not args and "inputs" in kwargs:

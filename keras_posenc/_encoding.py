@@ -89,13 +89,11 @@ def _seen_to_fit(encoding: Any, inputs: Any, channel_dim: int) -> Any:
     return ops.reshape(encoding, sizes)
 
 
-def warn_of_silent_axes(
-    layer: EncodingLayer, options: WaveOptions, channels: int
-) -> None:
-    for axis in Waves(options, channels).silent_axes():
+def warn_of_silent_axes(layer: EncodingLayer, channels: int) -> None:
+    for axis in Waves(layer._options, channels).silent_axes():
         warn(
             f"{type(layer).__name__} has no channel for axis {axis} of its "
-            f"{options.rank}: positions along it are not encoded. "
+            f"{layer._options.rank}: positions along it are not encoded. "
             f"Received: channels={channels}"
         )
 
@@ -278,13 +276,13 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         self.channel_dim = 1 if first else self._ndim - 1
         self.org_channels = self._options.channels  # as in `positional-encodings`
         if self._options.channels is not None:
-            warn_of_silent_axes(self, self._options, self._options.channels)
+            warn_of_silent_axes(self, self._options.channels)
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
         given, channels = self._options.channels, self._input_channels(input_shape)
         if given is None:
-            warn_of_silent_axes(self, self._options, channels)
+            warn_of_silent_axes(self, channels)
         elif channels < given:
             self._warn_of_channels_elsewhere(tuple(input_shape))
 

@@ -42,11 +42,11 @@ class EncodingLayer(keras.layers.Layer):
     _known: ClassVar[tuple[str, ...]] = ()
     # Whether `call` is of this package. Another one may ask for what only
     # `Layer.__call__` knows, such as `training`.
-    _has_own_call: ClassVar[bool] = False
+    _call_is_ours: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
-        cls._has_own_call = cls.call.__module__.startswith("keras_posenc.")
+        cls._call_is_ours = cls.call.__module__.startswith("keras_posenc.")
 
     def __init__(self, *, dtype_override: Any = None, **kwargs: Unpack[LayerArguments]):
         base: dict[str, Any] = dict(kwargs)
@@ -125,7 +125,7 @@ class EncodingLayer(keras.layers.Layer):
         all that it looked at, which takes another 40 us in every call.
         """
         return (
-            self._has_own_call
+            self._call_is_ours
             and self.built
             and (_backend.is_eager(inputs) or _backend.is_torch_compiled(inputs))
             and self.activity_regularizer is None

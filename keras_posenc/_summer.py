@@ -74,7 +74,7 @@ class Summer(EncodingLayer):
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
-        if _is_ours(self.penc):
+        if _adds_directly(self.penc):
             if not self.penc.built:
                 self.penc.build(input_shape)
             return
@@ -85,7 +85,7 @@ class Summer(EncodingLayer):
 
     def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
         penc, dtype, where = self.penc, self.available_dtype, (start_index, positions)
-        if _is_ours(penc):
+        if _adds_directly(penc):
             encoding = penc.kept_encoding(inputs, dtype, *where)
             if encoding is None:
                 self.check_inputs(inputs)
@@ -140,7 +140,7 @@ class Summer(EncodingLayer):
         return encoding
 
 
-def _is_ours(penc: keras.layers.Layer) -> bool:
+def _adds_directly(penc: keras.layers.Layer) -> bool:
     """Whether to add the encoding of one element instead of what a call returns.
 
     A subclass that has a `call` of its own means it, and is called. So is a layer whose
