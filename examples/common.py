@@ -6,11 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import matplotlib as mpl
 import numpy as np
 from keras import layers
+from matplotlib.figure import Figure
+
+from keras_posenc.plot import AXIS_COLORS, STYLE, TEXT
 
 # One colour for each way to encode, in every picture.
-COLOURS = {"none": "tab:gray", "sinusoidal": "tab:blue", "learned": "tab:orange"}
+COLOURS = {"none": TEXT, "sinusoidal": AXIS_COLORS[0], "learned": AXIS_COLORS[1]}
+OTHER_COLOUR = AXIS_COLORS[2]
+# Inches. Small, so that a phone, which shows two thirds of this width, can show text.
+WIDTH = 5.4
+
+# They are for light and for dark pages, and need no display.
+mpl.rcParams.update({**STYLE, "savefig.dpi": 140})
 
 
 def parse_arguments(
@@ -84,3 +94,7 @@ def summary(of_seeds: np.ndarray | None) -> str:
     if of_seeds is None:
         return "-"
     return f"{np.mean(of_seeds):.3f} ({np.min(of_seeds):.3f} - {np.max(of_seeds):.3f})"
+
+
+def new_figure(height: float) -> Figure:
+    return Figure(figsize=(WIDTH, height), layout="constrained")

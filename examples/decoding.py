@@ -21,9 +21,8 @@ from typing import Any
 
 import keras
 import numpy as np
-from common import parse_arguments
+from common import AXIS_COLORS, TEXT, new_figure, parse_arguments
 from keras import layers, ops
-from matplotlib.figure import Figure
 from text import load_text, windows
 
 from keras_posenc import PositionalEncoding1D, Summer
@@ -114,15 +113,15 @@ def milliseconds(model: keras.Model, inputs: Any) -> float:
 
 
 def draw(full: list[float], step: list[float], path: Path) -> None:
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = new_figure(3.4)
     axis = figure.subplots()
-    axis.loglog(LENGTHS, full, "o-", color="tab:gray", label="full pass")
-    axis.loglog(LENGTHS, step, "o-", color="tab:blue", label="step, with a cache")
+    axis.loglog(LENGTHS, full, "o-", color=TEXT, label="full pass")
+    axis.loglog(LENGTHS, step, "o-", color=AXIS_COLORS[0], label="step, with a cache")
     axis.set(xlabel="characters in the text", ylabel="milliseconds per character")
     axis.set_xticks(LENGTHS, LENGTHS)
     axis.minorticks_off()
     axis.legend()
-    figure.savefig(path, dpi=90)
+    figure.savefig(path)
 
 
 def main() -> None:

@@ -28,12 +28,12 @@ from common import (
     COLOURS,
     LearnedTable,
     compare,
+    new_figure,
     parse_arguments,
     print_table,
     transformer_block,
 )
 from keras import layers, ops
-from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -92,21 +92,21 @@ def load_images() -> tuple[list[np.ndarray], list[np.ndarray]]:
 def draw(
     columns: dict[str, dict[str, np.ndarray]], tests: list[np.ndarray], path: Path
 ) -> None:
-    """Draws a test image of each test above the accuracies."""
-    figure = Figure(figsize=(9, 5), layout="constrained")
-    axes = figure.subplots(2, len(TESTS), height_ratios=(1, 1.5), sharey="row")
-    for test, images, (above, below) in zip(TESTS, tests, axes.T, strict=True):
-        above.imshow(images[0, ..., 0], cmap="gray_r")
-        above.set(
-            title=test, xticks=[], yticks=[], ylim=(15.5, -0.5), xlim=(-0.5, 15.5)
-        )
+    """Draws an image of each test beside the accuracies."""
+    figure = new_figure(5.2)
+    axes = figure.subplots(len(TESTS), 2, width_ratios=(1, 2.5), sharex="col")
+    for test, images, (left, right) in zip(TESTS, tests, axes, strict=True):
+        left.imshow(images[0, ..., 0], cmap="gray_r")
+        left.set(xlim=(-0.5, 15.5), ylim=(15.5, -0.5), xticks=[], yticks=[])
+        left.set(title=test, facecolor="white")
         for name, accuracies in columns[test].items():
             colour = COLOURS.get(name, COLOURS["sinusoidal"])
-            below.bar(name, accuracies.mean(), color=colour)
-            below.plot([name] * len(accuracies), accuracies, "k_")
-        below.set(ylim=(0, 1))
-    axes[1, 0].set(ylabel="accuracy")
-    figure.savefig(path, dpi=90)
+            right.barh(name, accuracies.mean(), color=colour)
+            right.plot(accuracies, [name] * len(accuracies), "wo", markeredgecolor="k")
+        right.invert_yaxis()
+        right.set(xlim=(0, 1))
+    axes[-1, 1].set(xlabel="accuracy")
+    figure.savefig(path)
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
@@ -37,6 +38,7 @@ os.environ.setdefault(
 import keras
 from keras import layers
 
+import keras_posenc
 from keras_posenc import PositionalEncoding2D, Summer
 
 CHANNELS = 32
@@ -105,20 +107,24 @@ def draw_encoding(path: Path, size: int = 25) -> None:
     layer = PositionalEncoding2D(CHANNELS, max_wavelength=100)
     encoding = layer(np.zeros((1, size, size, CHANNELS), "float32"))
     encoding = keras.ops.convert_to_numpy(encoding)[0]
-    figure = Figure(figsize=(11, 5), layout="constrained")  # needs no display
-    left, right = figure.subfigures(1, 2)
-    left.suptitle(f"Encoding of a {size} x {size} grid, sine channels")
-    axes = left.subplots(4, 4)
-    for axis, channel in zip(axes.flat, range(0, CHANNELS, 2), strict=True):
-        image = axis.imshow(encoding[..., channel], cmap="RdBu_r", vmin=-1, vmax=1)
-        axis.set(title=f"channel {channel}", xticks=[], yticks=[])
-    left.colorbar(image, ax=axes)
-    right.suptitle("Dot product with the encoding of the centre")
-    axis = right.subplots()
-    axis.set(xlabel="column", ylabel="row")
-    image = axis.imshow(encoding @ encoding[size // 2, size // 2])
-    right.colorbar(image, ax=axis)
-    figure.savefig(path, dpi=120)
+    with mpl.rc_context(keras_posenc.plot.STYLE):  # for light and for dark pages
+        figure = Figure(figsize=(6, 3.2), layout="constrained")  # needs no display
+        left, right = figure.subfigures(1, 2)
+        figure.get_layout_engine().set(wspace=0.03, hspace=0.03, w_pad=0.01, h_pad=0.01)
+        axes = left.subplots(4, 4)
+        for axis, channel in zip(axes.flat, range(0, CHANNELS, 2), strict=True):
+            image = axis.imshow(
+                encoding[..., channel], cmap="coolwarm", vmin=-1, vmax=1
+            )
+            axis.set(xticks=[], yticks=[])
+        left.suptitle(f"channels 0, 2 to {channel}")
+        left.colorbar(image, ax=axes, location="bottom", label="encoding")
+        axis = right.subplots()
+        image = axis.imshow(encoding @ encoding[size // 2, size // 2])
+        axis.set(xticks=[], yticks=[])
+        right.suptitle("likeness to the centre")
+        right.colorbar(image, ax=axis, location="bottom", label="dot product")
+        figure.savefig(path, dpi=140)
 
 
 def main() -> None:

@@ -23,9 +23,17 @@ from typing import Any
 
 import keras
 import numpy as np
-from common import COLOURS, compare, parse_arguments, print_table, transformer_block
+from common import (
+    COLOURS,
+    OTHER_COLOUR,
+    TEXT,
+    compare,
+    new_figure,
+    parse_arguments,
+    print_table,
+    transformer_block,
+)
 from keras import layers, ops
-from matplotlib.figure import Figure
 from statsmodels.datasets import co2
 
 from keras_posenc import PositionalEncoding1D, Summer
@@ -108,20 +116,20 @@ def draw(record: np.ndarray, models: dict[str, keras.Model], path: Path) -> None
     known = np.sort(np.random.default_rng(1).choice(measured, KNOWN, replace=False))
     asked = np.arange(WEEKS).reshape(-1, ASKED)  # as many at a time as in training
     years = 1963 + np.arange(WEEKS) * WEEK
-    figure = Figure(figsize=(8, 4), layout="constrained")
+    figure = new_figure(3.8)
     axis = figure.subplots()
-    axis.plot(years, record, ".", color="silver")
-    axis.plot(years[known], record[known], "ko", label="given")
+    axis.plot(years, record, ".", color=TEXT, markersize=3)
+    axis.plot(years[known], record[known], "o", color=TEXT, label="given")
     samples = [make_sample(record, known, weeks) for weeks in asked]
     sample = tuple(np.stack(part) for part in zip(*samples, strict=True))
     for name, model in models.items():
         said = model.predict(inputs_of(sample), verbose=0)[sample[2], 0]
         said = said * PPM + record[known].mean()
-        colour = COLOURS.get(name, "tab:green")
+        colour = COLOURS.get(name, OTHER_COLOUR)
         axis.plot(years, said, color=colour, label=name)
-    axis.set(xlabel="year", ylabel="carbon dioxide in ppm")
-    figure.legend(loc="outside upper center", ncols=5)
-    figure.savefig(path, dpi=90)
+    axis.set(xlabel="year", ylabel="carbon dioxide in ppm", xticks=(1963, 1964, 1965))
+    figure.legend(loc="outside upper center", ncols=3)
+    figure.savefig(path)
 
 
 def main() -> None:

@@ -20,14 +20,15 @@ import keras
 import numpy as np
 from common import (
     COLOURS,
+    TEXT,
     LearnedTable,
     compare,
+    new_figure,
     parse_arguments,
     print_table,
     transformer_block,
 )
 from keras import layers, ops
-from matplotlib.figure import Figure
 
 from keras_posenc import PositionalEncoding1D, Summer
 
@@ -82,16 +83,16 @@ def bits(model: keras.Model, characters: np.ndarray, length: int) -> np.ndarray:
 
 
 def draw(scores: dict[str, np.ndarray], path: Path) -> None:
-    figure = Figure(figsize=(8, 4), layout="constrained")
+    figure = new_figure(3.4)
     axis = figure.subplots()
     for name, at_place in scores.items():
         # Averages of neighbouring places: a single one is noisy.
         mean = at_place.mean(axis=0).reshape(-1, 4).mean(axis=1)
         axis.plot(2 + 4 * np.arange(len(mean)), mean, color=COLOURS[name], label=name)
-    axis.axvline(LENGTH, color="black", linestyle=":", label="longest in training")
+    axis.axvline(LENGTH, color=TEXT, linestyle=":", label="longest in training")
     axis.set(xlabel="place in the window", ylabel="bits per character")
     axis.legend()
-    figure.savefig(path, dpi=100)
+    figure.savefig(path)
 
 
 def main() -> None:

@@ -23,19 +23,21 @@ import keras
 import nibabel
 import numpy as np
 from common import (
+    AXIS_COLORS,
     LearnedTable,
     compare,
+    new_figure,
     parse_arguments,
     print_table,
     transformer_block,
 )
 from keras import layers
-from matplotlib.figure import Figure
 
 from keras_posenc import PositionalEncoding3D, Summer
 
 PATCH, GRID, CHANNELS = (4, 4, 3), (4, 4, 4), 64
 SIZE = np.multiply(PATCH, GRID)
+BLOCKS_DRAWN = 5
 
 ENCODINGS = {
     "none": layers.Identity,
@@ -94,15 +96,15 @@ def draw(
     """Draws the middle slice of some blocks, of what is seen, and of what is said."""
     rows = {"scan": test, "seen": np.where(hidden, np.nan, test)}
     rows |= {name: np.where(hidden, said, test) for name, said in predictions.items()}
-    figure = Figure(figsize=(8, 7), layout="constrained")
-    axes = figure.subplots(len(rows), 8)
+    figure = new_figure(5.2)
+    axes = figure.subplots(len(rows), BLOCKS_DRAWN)
     for (name, patches), row in zip(rows.items(), axes, strict=True):
         row[0].set_ylabel(name)
-        for block, axis in zip(joined(patches[:8]), row, strict=True):
+        for block, axis in zip(joined(patches[:BLOCKS_DRAWN]), row, strict=True):
             middle = block[..., SIZE[2] // 2]
             axis.imshow(middle, cmap="gray", vmin=-1, vmax=3)
-            axis.set(xticks=[], yticks=[], facecolor="tab:blue")
-    figure.savefig(path, dpi=80)
+            axis.set(xticks=[], yticks=[], facecolor=AXIS_COLORS[0])
+    figure.savefig(path)
 
 
 def main() -> None:

@@ -7,7 +7,9 @@
 `x` is a layer, the name of a preset, or a table. Each function returns a matplotlib
 figure and its axes. New figures read well on light and dark pages: the page shows
 through, and text is of a grey that stands out on both. As with all of matplotlib, one
-thread at a time may draw.
+thread at a time may draw. To give figures of your own that look, make them in
+`matplotlib.rc_context(keras_posenc.plot.STYLE)`; its colours are `TEXT` and
+`AXIS_COLORS`.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ STYLE = {
 _SIGNED, _SEQUENTIAL = "coolwarm", "viridis"
 
 # As many as can be told apart at the width of a page.
-_MAPS, _COLUMNS = 32, 8
+_MAPS, _COLUMNS = 24, 6
 _CHANNELS_OF_SLICES, _SLICES, _COLUMNS_OF_SLICES = 6, 6, 4
 # A matrix of more positions has more dots than a screen, and takes gigabytes.
 _LONGEST_MATRIX = 4096
@@ -91,7 +93,7 @@ def encoding(
         >>> import keras_posenc
         >>> figure, axes = keras_posenc.plot.encoding("mae", (14, 14), channels=64)
         >>> axes.shape
-        (32,)
+        (22,)
 
     Reference:
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
@@ -208,7 +210,7 @@ def spectrum(
 
 
 def _draw_table(table: Floats, ax: Axes | None) -> tuple[Figure, Axes]:
-    with _canvas(ax, (9, 3.6)) as ax:
+    with _canvas(ax, (6.8, 3.6)) as ax:
         image = ax.imshow(table.T, aspect="auto", **_signed(table))
         ax.set(xlabel="position", ylabel="channel")
         ax.locator_params(integer=True)
@@ -219,7 +221,7 @@ def _draw_table(table: Floats, ax: Axes | None) -> tuple[Figure, Axes]:
 def _draw_maps(table: Floats, ax: Axes | None) -> tuple[Figure, Any]:
     *sizes, channels = table.shape
     shown, colours = _every(channels, _MAPS), _signed(table)
-    panels = _Panels(len(shown), min(len(shown), _COLUMNS), sizes)
+    panels = _Panels(len(shown), _columns(len(shown), _COLUMNS), sizes)
     with _canvas(ax, panels.inches) as ax:
         maps = panels.axes(ax)
         for panel, channel in zip(maps, shown, strict=True):
@@ -268,7 +270,7 @@ def _draw_curve(
     products: Floats, place: tuple[int, ...], ax: Axes | None
 ) -> tuple[Figure, Axes]:
     (position,) = place
-    with _canvas(ax, (9, 3.2)) as ax:
+    with _canvas(ax, (6.8, 3.2)) as ax:
         ax.plot(products, color=AXIS_COLORS[0])
         ax.plot(position, products[position], "o", color=AXIS_COLORS[1])
         ax.set(xlabel="position", ylabel=f"dot product with position {position}")
@@ -296,8 +298,8 @@ def _draw_product_slices(
     shown = _every(depth, 2 * _COLUMNS_OF_SLICES, among=place[0])
     low, high = _limits(products)
     limits = {"vmin": low, "vmax": high}
-    rows = math.ceil(len(shown) / _COLUMNS_OF_SLICES)
-    panels = _Panels(len(shown), math.ceil(len(shown) / rows), sizes)
+    columns = _columns(len(shown), _COLUMNS_OF_SLICES)
+    panels = _Panels(len(shown), columns, sizes)
     width, height = panels.inches
     # The label of the bar of colours needs so much, however flat the slices are.
     with _canvas(ax, (width, max(height, 2.9))) as ax:
@@ -471,6 +473,11 @@ def _every(count: int, most: int, among: int = 0) -> range:
     return range(among % step, count, step)
 
 
+def _columns(count: int, most: int) -> int:
+    """As few as need no more rows than `most` do: 8 are two rows of 4, not 6 and 2."""
+    return math.ceil(count / math.ceil(count / most))
+
+
 # Height by width of the flattest map and of the steepest one.
 _STRIP, _TOWER = 0.3, 2
 
@@ -526,7 +533,7 @@ class _Panels:
 
 # Inches: what panels have of the width of a page, how wide they are at most, with and
 # without a title, the room for a title above one, and the space between two.
-_PAGE, _LARGE, _SMALL, _TITLE, _GAP = 7.8, 2.0, 1.2, 0.27, 0.07
+_PAGE, _LARGE, _SMALL, _TITLE, _GAP = 5.8, 2.0, 1.2, 0.27, 0.07
 
 
 def _colour_bar(image: Any, ax: Axes, label: str) -> None:

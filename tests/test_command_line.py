@@ -245,11 +245,11 @@ def test_a_summary_tells_of_axes_and_channels_that_say_nothing(
 PICTURES: dict[str, tuple[Callable[[], Any], tuple[int, int]]] = {
     "show --shape 100 --channels 64": (
         lambda: plot.encoding("positional-encodings", 100, channels=64),
-        (1440, 576),
+        (1088, 576),
     ),
     "show mae --shape 14 9 --channels 8": (
         lambda: plot.encoding("mae", (14, 9), channels=8),
-        (1440, 354),
+        (1120, 859),
     ),
     "show whisper --shape 100 --channels 64 --plot spectrum": (
         lambda: plot.spectrum("whisper", 100, channels=64),
@@ -261,7 +261,7 @@ PICTURES: dict[str, tuple[Callable[[], Any], tuple[int, int]]] = {
     ),
     "show whisper --shape 50 --channels 64 --plot similarity --position 3": (
         lambda: plot.similarity("whisper", 3, 50, channels=64),
-        (1440, 512),
+        (1088, 512),
     ),
 }
 
