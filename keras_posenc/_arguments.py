@@ -128,14 +128,24 @@ def _per_axis(
     return tuple(_number(number, message, valid) for number in numbers)
 
 
+def finite_number(name: str, value: Any) -> float:
+    return _number_named(name, value, "finite number", lambda number: True)
+
+
 def non_negative_number(name: str, value: Any) -> float:
+    kind = "finite number, not negative"
+    return _number_named(name, value, kind, lambda number: number >= 0)
+
+
+def _number_named(
+    name: str, value: Any, kind: str, valid: Callable[[float], bool]
+) -> float:
     try:
-        return _number(value, "", lambda number: number >= 0)
+        return _number(value, "", valid)
     except (TypeError, ValueError) as error:
         # Not written before: torch.compile cannot write out numbers that it keeps open.
         raise type(error)(
-            f"`{name}` must be a finite number, not negative. "
-            f"Received: {name}={value!r}"
+            f"`{name}` must be a {kind}. Received: {name}={value!r}"
         ) from None
 
 

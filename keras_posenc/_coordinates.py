@@ -81,7 +81,8 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not args and "inputs" in kwargs:
             args = (kwargs.pop("inputs"),)
-        if len(args) == 1 and not kwargs and not is_tensor(args[0]):
+        host = len(args) == 1 and not kwargs and not is_tensor(args[0])
+        if host and self._only_encodes():
             # Keras would make a tensor of an array first, with float32 at best on JAX.
             values = checked_numbers("inputs", args[0])
             if not self.built:

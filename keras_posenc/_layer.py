@@ -125,11 +125,17 @@ class EncodingLayer(keras.layers.Layer):
         all that it looked at, which takes another 40 us in every call.
         """
         return (
-            self._call_is_ours
-            and self.built
+            self.built
             and (_backend.is_eager(inputs) or _backend.is_torch_compiled(inputs))
-            and self.activity_regularizer is None
             and not _backend.has_mask(inputs)
+            and self._only_encodes()
+        )
+
+    def _only_encodes(self) -> bool:
+        """Whether nothing of the user's, or of Keras's, belongs around `call`."""
+        return (
+            self._call_is_ours
+            and self.activity_regularizer is None
             and not _backend.has_hooks(self)
             and keras.distribution.distribution() is None
         )

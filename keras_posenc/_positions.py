@@ -11,6 +11,7 @@ from keras import ops
 
 from keras_posenc import _backend
 from keras_posenc._arguments import (
+    finite_number,
     integer,
     non_negative_number,
     number_range,
@@ -239,8 +240,8 @@ def positions_from_mask(
         TypeError: If an argument is no number, or `start`, or without `normalize`
             `masked`, is no integer.
         ValueError: If `mask` has another number of dimensions, if `normalize` is no
-            pair, the lower number first, if `eps` is negative, or if there is one
-            without `normalize`.
+            pair, the lower number first, if a number is not finite, if `eps` is
+            negative, or if there is one without `normalize`.
 
     Example:
         >>> import numpy as np
@@ -265,7 +266,8 @@ def positions_from_mask(
             f"eps={eps!r}"
         )
     if masked is not None:
-        masked = integer("masked", masked) if limits is None else float(masked)
+        checked = integer if limits is None else finite_number
+        masked = checked("masked", masked)
     mask = ops.cast(ops.convert_to_tensor(mask), "bool")
     if len(mask.shape) != rank + 1:
         raise ValueError(

@@ -31,7 +31,8 @@ class SinusoidEncoding(EncodingLayer):
         PE(x, 2*i + 1) = cos(x / 10000**(2*i / hidden_dim))
 
     Positions count from 0. The numbers are computed in float32 or better under
-    every dtype policy and rounded once. Masks pass through.
+    every dtype policy and rounded once. Masks pass through. The input is in the sum: a
+    `Summer` around the layer would add it again.
 
     Args:
         hidden_dim: Integer. Channels of the input. Positive. An odd number gets the

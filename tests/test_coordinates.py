@@ -112,6 +112,33 @@ def test_timestamps_by_keyword_keep_their_fractions():
     assert np.abs(found - exact).max() <= 5e-6
 
 
+def test_a_call_of_a_subclass_is_called_as_keras_does():
+    class InTraining(kp.CoordinateEncoding):
+        def call(self, inputs: Any, training: bool = False) -> Any:
+            encoding = super().call(inputs)
+            return encoding if training else -encoding
+
+    class Scope(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.encoding = InTraining(CHANNELS)
+
+        def call(self, inputs: Any, training: bool = False) -> Any:
+            return self.encoding(np.array([1.0, 2.5]))
+
+    x = keras.ops.zeros((1,))
+    assert_close(Scope()(x, training=True), exact([1.0, 2.5]))
+
+
+def test_what_a_regularizer_says_of_arrays():
+    layer = coordinates(activity_regularizer=keras.regularizers.L2(0.5))
+    outputs = to_numpy(layer(np.array([1.0, 2.5])))
+    (loss,) = layer.losses
+    # Half the mean square of the outputs of a sample, as Keras has it.
+    expected = 0.5 * np.sum(outputs.astype("float64") ** 2) / len(outputs)
+    np.testing.assert_allclose(to_numpy(loss), expected, rtol=1e-6)
+
+
 def test_coordinates_without_a_channel_warn():
     with pytest.warns(
         UserWarning, match=r"^CoordinateEncoding has no channel for axis"

@@ -322,6 +322,16 @@ def test_a_lone_place_that_counts_as_0_is_at_the_lower_end():
         ({"start": 1.5}, TypeError, r"^`start` must be an integer\. .*=1\.5$"),
         ({"start": True}, TypeError, r"^`start` must be an integer"),
         ({"masked": 1.5}, TypeError, r"^`masked` must be an integer\. .*=1\.5$"),
+        (
+            {"masked": "a", "normalize": (0, 1)},
+            TypeError,
+            r"^`masked` must be a finite number\. .*='a'$",
+        ),
+        (
+            {"masked": np.nan, "normalize": (0, 1)},
+            ValueError,
+            r"^`masked` must be a finite number\. .*=nan$",
+        ),
         ({"eps": "a"}, TypeError, r"^`eps` must be a finite number, not negative"),
         ({"normalize": (0, 1), "eps": -1}, ValueError, r"^`eps` must be a finite num"),
     ],

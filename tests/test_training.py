@@ -581,3 +581,11 @@ if BACKEND == "torch":
         for _ in range(3):
             np.testing.assert_array_equal(to_numpy(outer(x)), expected)
         assert called == ["outer", "inner"] * 3
+
+    def test_hooks_of_torch_are_called_for_arrays():
+        layer = kp.CoordinateEncoding(4)
+        called: list[str] = []
+        layer.register_forward_hook(lambda *_: called.append("hook"))
+        for _ in range(2):
+            layer(np.array([1.0, 2.5]))
+        assert called == ["hook"] * 2
