@@ -60,13 +60,13 @@ def optional_positive_integer(name: str, value: Any) -> int | None:
 _MAX_DIMENSIONS = 64
 
 
-def grid_rank(name: str, value: Any) -> int:
+def grid_rank(name: str, value: Any, *, hint: str = "") -> int:
     """A number of axes that fits into an array, beside batch and channels."""
     rank = positive_integer(name, value)
     if rank > _MAX_DIMENSIONS - 2:
         raise ValueError(
             f"`{name}` must be at most {_MAX_DIMENSIONS - 2}: arrays have up to "
-            f"{_MAX_DIMENSIONS} dimensions, two of them for batch and channels. "
+            f"{_MAX_DIMENSIONS} dimensions, two of them for batch and channels{hint}. "
             f"Received: {name}={rank}"
         )
     return rank
@@ -330,8 +330,10 @@ def require_float(name: str, value: Any, dtype: str, quantization: Any) -> None:
 
 
 def _dtype_message(name: str, value: Any) -> str:
+    # The second of two numbers may have been meant as a length.
+    length = " There is no length to give: any is taken." * isinstance(value, int)
     return (
         f"`{name}` must be a floating-point dtype ({', '.join(_COMPUTE_DTYPES)}; as "
         "a string or as a NumPy, TensorFlow, torch or JAX dtype) or a dtype policy "
-        f"that computes in one, not quantized. Received: {name}={value!r}"
+        f"that computes in one, not quantized.{length} Received: {name}={value!r}"
     )

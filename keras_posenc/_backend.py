@@ -112,6 +112,15 @@ def is_dense(x: Any) -> bool:
     return True
 
 
+_MODULES = {"jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow", "torch": "torch"}
+
+
+def foreign_backend(x: Any) -> str | None:
+    """The backend that `x` is a tensor of, if that is not the one of Keras."""
+    owner = _MODULES.get(type(x).__module__.partition(".")[0])
+    return None if owner == BACKEND else owner
+
+
 def is_eager(x: Any) -> bool:
     """Whether `x` holds numbers now, and what is made for it can be used again.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import inspect
 import os
 import re
@@ -59,7 +60,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     words = sys.argv[1:] if arguments is None else arguments
-    given = parser.parse_args([_without_exponent(word) for word in words])
+    given, unknown = parser.parse_known_args([_without_exponent(w) for w in words])
+    command = getattr(given, "parser", parser)
+    if unknown:
+        # Before what is missing, which may be a flag that was misspelt.
+        command.error(_of_unknown_words(unknown, command))
     try:
         given.run(given)
         sys.stdout.flush()  # here, where an error can still be told
@@ -78,6 +83,14 @@ def _without_exponent(word: str) -> str:
     if re.fullmatch(r"-\d*\.?\d+[eE][+-]?\d{1,3}", word):
         return np.format_float_positional(float(word), trim="-")
     return word
+
+
+def _of_unknown_words(words: list[str], parser: argparse.ArgumentParser) -> str:
+    flags = re.findall(r"--[\w-]+", parser.format_help())
+    close = {word: difflib.get_close_matches(word, flags, n=1) for word in words}
+    meant = ", ".join(f"{flag} for {word}" for word in close for flag in close[word])
+    perhaps = f" (perhaps {meant}?)" if meant else ""
+    return f"unrecognized arguments: {' '.join(words)}{perhaps}"
 
 
 # --- What can be written -------------------------------------------------------------
@@ -100,9 +113,8 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument(
         "--plot",
         choices=_PLOTS,
-        default="encoding",
         help="what to draw: the numbers, the dot products with one position, or the "
-        "wavelengths of the channels (default: %(default)s)",
+        "wavelengths of the channels (default: encoding)",
     )
     show.add_argument(
         "--position",
@@ -111,7 +123,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="INDEX",
         help="the one position of --plot similarity, one index for each axis",
     )
-    show.add_argument("-o", "--output", type=Path, help="a .png, .svg or .pdf file")
+    show.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        help="a .png, .svg or .pdf file, or another kind that matplotlib writes",
+    )
     table = _add_command(commands, "table", "write an encoding", _table)
     table.add_argument(
         "--dtype",
@@ -152,14 +169,12 @@ def _add_encoding(parser: argparse.ArgumentParser) -> None:
         "--shape",
         type=_size,
         nargs="+",
-        required=True,
         metavar="SIZE",
         help="sizes of the grid, as many as it has axes",
     )
     parser.add_argument(
         "--channels",
         type=int,
-        required=True,
         metavar="NUMBER",
         help="how many numbers encode a position",
     )
@@ -273,6 +288,8 @@ def _show(given: argparse.Namespace) -> None:
             plot.checked_position(given.position, view.sizes)
     if given.output is None:
         _print_summary(given, view)
+        if given.plot is not None:
+            print("nothing drawn: -o names the file of a picture", file=sys.stderr)
         return
     pyplot = plot.pyplot()
     pyplot.switch_backend("agg")  # which opens no window
@@ -281,7 +298,7 @@ def _show(given: argparse.Namespace) -> None:
     _require_suffix(given, *(suffix for suffix in known if suffix != "pgf"))
     where = [given.position] if given.plot == "similarity" else []
     with _usage_errors(given.parser):
-        figure, _ = _PLOTS[given.plot](view, *where)
+        figure, _ = _PLOTS[given.plot or "encoding"](view, *where)
     figure.savefig(given.output, dpi=_DOTS_PER_INCH)
     pyplot.close(figure)
     print(f"wrote {given.output}")
@@ -303,6 +320,9 @@ def _table(given: argparse.Namespace) -> None:
 
 def _view(given: argparse.Namespace) -> View:
     """What the arguments say, or an error in the words of the package."""
+    for name in ("shape", "channels"):
+        if getattr(given, name) is None:
+            raise ValueError(f"the following argument is required: --{name}")
     sizes = tuple(positive_integer("shape", size) for size in given.shape)
     rank = grid_rank("len(shape)", len(sizes))
     channels = positive_integer("channels", given.channels)

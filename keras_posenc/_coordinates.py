@@ -83,6 +83,7 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
             args = (kwargs.pop("inputs"),)
         host = len(args) == 1 and not kwargs and not is_tensor(args[0])
         if host and self._only_encodes():
+            self.warn_of_foreign(args[0])
             # Keras would make a tensor of an array first, with float32 at best on JAX.
             values = checked_numbers("inputs", args[0])
             if not self.built:

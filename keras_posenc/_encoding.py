@@ -262,7 +262,8 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         self.data_format = one_of(
             "data_format", data_format, ("channels_last", "channels_first")
         )
-        self.set_options(WaveOptions(grid_rank("rank", rank), channels, **options))
+        rank = grid_rank("rank", rank, hint="; `channels` are the second argument")
+        self.set_options(WaveOptions(rank, channels, **options))
         self.grid = grid_of_tokens("grid", grid, self._options.rank)
         self.prefix_tokens = non_negative_integer("prefix_tokens", prefix_tokens)
         if self.grid is None and self.prefix_tokens:

@@ -99,6 +99,7 @@ class EncodingLayer(keras.layers.Layer):
         symbolic = isinstance(inputs, keras.KerasTensor)
         if symbolic:
             self._check_call(inputs, kwargs)
+        self.warn_of_foreign(inputs)
         given = _as_keras_takes_them(kwargs, symbolic=symbolic)
         try:
             return super().__call__(*args, **given)
@@ -116,6 +117,16 @@ class EncodingLayer(keras.layers.Layer):
         self.check_inputs(inputs)
         where = {name: kwargs.get(name, default) for name, default in _WHERE.items()}
         self.check_where(tuple(inputs.shape), **where)
+
+    def warn_of_foreign(self, inputs: Any) -> None:
+        """Keras makes a tensor of its own backend of it, which the caller may not."""
+        owner = _backend.foreign_backend(inputs)
+        if owner is not None:
+            warn(
+                f"{type(self).__name__} got a tensor of {owner}, and returns one of "
+                f"{_backend.BACKEND}, which Keras runs on. To stay in {owner}, set the "
+                f"environment variable KERAS_BACKEND={owner} before keras is imported."
+            )
 
     def _is_plain(self, inputs: Any) -> bool:
         """Whether `Layer.__call__` would do nothing but hand `inputs` to `call`.

@@ -196,17 +196,37 @@ _ELSEWHERE = {
     "temperature": "max_wavelength",
     "theta": "max_wavelength",
 }
+# What those ask for that make a table beforehand.
+_LENGTHS = {
+    "length",
+    "max_len",
+    "max_length",
+    "max_position_embeddings",
+    "max_seq_len",
+    "max_sequence_length",
+    "num_positions",
+    "seq_len",
+    "sequence_length",
+}
 
 
 def hint_at_arguments(unknown: Iterable[str], known: Sequence[str]) -> str:
-    """What of `known` may have been meant, as a sentence after a space, or nothing."""
-    pairs = []
+    """What may have been meant, in sentences after a space each, or nothing."""
+    pairs, hints = [], []
     for name in unknown:
         elsewhere = _ELSEWHERE.get(name)
         close = difflib.get_close_matches(name, known, n=1)
-        meant = [elsewhere] if elsewhere in known else close
-        pairs += [f"`{argument}` for `{name}`" for argument in meant]
-    return f" Perhaps {', '.join(pairs)}." if pairs else ""
+        if name in _LENGTHS:
+            hints.append(f" No `{name}` is needed: any length is taken.")
+        elif name in OPTION_NAMES:
+            hints.append(f" `{name}` is an option of the layers that encode.")
+        elif name == "preset":
+            hints.append(" The name of a preset is for `from_preset`.")
+        else:
+            meant = [elsewhere] if elsewhere in known else close
+            pairs += [f"`{argument}` for `{name}`" for argument in meant]
+    perhaps = f" Perhaps {', '.join(pairs)}." if pairs else ""
+    return "".join([perhaps, *hints])
 
 
 def _is_nested(frequencies: Sequence[Any]) -> bool:

@@ -198,9 +198,14 @@ def largest_start(start_index: Any) -> int | None:
 def _start_message(received: Any, vector: bool) -> str:
     # On its own: torch.compile cannot write out the tensor that was received.
     also = " or of one for each element of the batch" if vector else ""
+    shape = tuple(getattr(received, "shape", ()))
+    given = (
+        f"start_index of shape {shape} and dtype {received.dtype}"
+        if len(shape) > 1  # a second input, and none that a line can hold
+        else f"start_index={received!r}"
+    )
     return (
-        f"`start_index` must be an integer, or a tensor of one{also}. "
-        f"Received: start_index={received!r}"
+        f"`start_index` must be an integer, or a tensor of one{also}. Received: {given}"
     )
 
 

@@ -337,7 +337,9 @@ def _draw_spectrum(ax: Axes, waves: Spectrum, sizes: tuple[int, ...] | None) -> 
     ax.locator_params(axis="x", integer=True)
     _open_frame(ax)
     entries = _legend_of_spectrum(waves, sizes)
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 2}
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 2}
+    # In a figure that makes no room for it, what lies below would be cut off.
+    place = below if ax.figure.get_layout_engine() else {"loc": "best"}
     ax.legend(handles=entries, fontsize="small", **place)
 
 

@@ -173,6 +173,38 @@ def test_the_error_of_an_unknown_option_says_which_may_be_meant(
         make(**{name: 3})
 
 
+@pytest.mark.parametrize("name", ["max_len", "length", "max_position_embeddings"])
+def test_no_layer_but_one_has_a_length(name: str):
+    with pytest.raises(ValueError, match=rf" No `{name}` is needed: any length is t"):
+        kp.PositionalEncoding1D(8, **{name: 100})
+    assert kp.SinusoidEncoding(8, max_len=100).max_len == 100
+
+
+def test_two_numbers_are_no_length_and_channels():
+    with pytest.raises(ValueError, match=r"There is no length to give: .*_override=64"):
+        kp.PositionalEncoding1D(100, 64)  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError, match=r"`channels` are the second argument\. .*=64$"
+    ):
+        kp.PositionalEncoding(64, 2)
+
+
+def test_options_of_what_a_sum_adds():
+    penc = kp.PositionalEncoding1D(8)
+    with pytest.raises(ValueError, match=r" `scale` is an option of the layers that e"):
+        kp.Summer(penc, scale=2)  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match=r" The name of a preset is for `from_preset`"):
+        kp.PositionalEncoding1D(8, preset="mae")
+
+
+def test_a_second_input():
+    x = np.zeros((2, 3, 8))
+    with pytest.raises(
+        TypeError, match=r"start_index of shape \(2, 3, 8\) and dtype f"
+    ):
+        kp.Summer(kp.PositionalEncoding1D(8))(x, x)
+
+
 def test_an_unknown_option_that_is_like_no_other_gets_no_hint():
     with pytest.raises(ValueError, match=r"^Unrecognized [^.]*$"):
         kp.PositionalEncoding1D(8, colour="red")

@@ -283,6 +283,15 @@ def test_the_picture_is_that_of_the_function(
     np.testing.assert_array_equal(pixels, plt.imread("wanted.png"))
 
 
+def test_without_a_file_nothing_is_drawn(capsys: pytest.CaptureFixture[str]):
+    run("show mae --shape 4 4 --channels 16 --plot similarity")
+    printed = capsys.readouterr()
+    assert printed.out.startswith("mae: 4 x 4 positions")
+    assert printed.err == "nothing drawn: -o names the file of a picture\n"
+    run("show mae --shape 4 4 --channels 16")
+    assert capsys.readouterr().err == ""
+
+
 def test_vector_graphics():
     run("show mae --shape 4 4 --channels 16 -o mae.svg")
     assert "<svg" in Path("mae.svg").read_text()
@@ -299,6 +308,9 @@ def test_vector_graphics():
         ("show detr --shape 9 --channels 8", "Use --shape with 2 sizes for this one"),
         ("show ddpm --shape 9 9 --channels 8", "Use --shape with 1 size for this one"),
         ("table --channels 8", "required: --shape"),
+        # argparse takes the 8 for the name of a preset.
+        ("table --shape 9 --chanels 8", "--chanels (perhaps --channels for --chan"),
+        ("table --shape 9 --channels 8 --zzz", "unrecognized arguments: --zzz\n"),
         ("table --shape 9", "required: --channels"),
         (
             "table --shape 14x20 --channels 8",

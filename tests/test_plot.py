@@ -415,6 +415,17 @@ def legend(axes: Any) -> list[str]:
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_the_legend_is_in_the_picture(layout: Any):
+    figure, ax = plt.subplots(layout=layout)
+    plot.spectrum(kp.PositionalEncoding2D(64), (14, 20), ax=ax)
+    figure.canvas.draw()
+    drawn = ax.get_legend().get_window_extent()
+    assert figure.bbox.count_contains(drawn.corners()) == 4
+    below = drawn.y1 < ax.bbox.y0
+    assert below == (layout is not None)
+
+
 def test_wavelengths_are_those_of_the_formula():
     _, axes = plot.spectrum(kp.PositionalEncoding1D(8))
     wanted = {c: 2 * np.pi * 10000 ** (2 * (c // 2) / 8) for c in range(8)}

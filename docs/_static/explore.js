@@ -30,25 +30,35 @@
   };
   const TICKS = ["endpoint", "cos_first", "align_corners"];
   const LARGEST = { 1: 128, 2: 32 };
-  const STARTS = { rank: 1, sizes: [64, 16], channels: 64, preset: "", given: {} };
+  const STARTS = {
+    rank: 1,
+    sizes: { 1: [64], 2: [16, 16] }, // of each rank, which keeps its own
+    channels: 64,
+    preset: "",
+    given: {},
+    leftOut: [],
+  };
 
   const element = (id) => document.getElementById(id);
   const form = element("explorer");
   // `given` are the options that were moved; the others are those of the preset.
+  // `leftOut` is what the last change of axes could not keep.
   let state;
   let cursor;
-  let shown;
+  let shown; // null where there is no such encoding
 
   const copy = (value) => JSON.parse(JSON.stringify(value));
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   const clamp = (value, most) => Math.min(Math.max(value, 0), most - 1);
-  const shape = () => state.sizes.slice(0, state.rank);
+  const shape = () => state.sizes[state.rank];
   const defaultsOf = () =>
     state.preset ? encoding.presetOptions(state.preset, state.rank, state.channels) : {};
   const options = () => ({
     ...encoding.DEFAULTS,
     ...encoding.merged(defaultsOf(), state.given),
   });
+  // They are about a range: the package refuses them without one, and beside `eps`.
+  const hasCorners = (found) => Boolean(found.coordinate_range) && !(found.eps > 0);
 
   // --- Controls ----------------------------------------------------------------------
 
@@ -67,12 +77,15 @@
     const distance = (step) => Math.abs(step - value);
     const nearest = steps.reduce((a, b) => (distance(b) < distance(a) ? b : a));
     slider.value = steps.indexOf(nearest);
-    showText(name, value);
+    showText(name, numberInWords(value));
   }
 
-  function showText(id, value) {
+  function numberInWords(value) {
     const digits = Math.abs(value) < 1 ? 3 : 6;
-    const text = String(Number(value.toPrecision(digits)));
+    return String(Number(value.toPrecision(digits)));
+  }
+
+  function showText(id, text) {
     element(`${id}-text`).value = text;
     element(id).setAttribute("aria-valuetext", text);
   }
@@ -88,20 +101,24 @@
   function showShape() {
     element("rank").value = state.rank;
     element("size0").max = LARGEST[state.rank];
-    state.sizes.forEach((size, axis) => {
+    shape().forEach((size, axis) => {
       element(`size${axis}`).value = size;
-      showText(`size${axis}`, size);
+      showText(`size${axis}`, String(size));
     });
     for (const id of ["size1", "axis_order"]) {
       element(id).closest("label").hidden = state.rank === 1;
     }
     showSlider("channels", state.channels);
+    const axes = state.rank === 1 ? "one axis" : "two axes";
+    const names = state.leftOut.join(", ");
+    element("left-out").textContent = names && `Left out for ${axes}: ${names}.`;
   }
 
   function showOptions(found) {
     for (const name of ["max_wavelength", "offset", "scale"]) {
       showSlider(name, found[name]);
     }
+    if (found.frequencies) showText("max_wavelength", "none: frequencies are given");
     for (const [name, pairs] of Object.entries(CHOICES)) {
       const own = pairs.some(([value]) => same(value, found[name]));
       const text = String(found[name]).replace(",", " to ");
@@ -109,8 +126,7 @@
     }
     for (const name of TICKS) element(name).checked = found[name];
     element("axis_order").checked = same(found.axis_order, [1, 0]);
-    // It is about a range: the package refuses it without one.
-    element("align_corners").disabled = !found.coordinate_range || found.eps > 0;
+    element("align_corners").disabled = !hasCorners(found);
   }
 
   function valueOf(control) {
@@ -121,8 +137,9 @@
 
   function onInput(event) {
     const { id } = event.target;
+    state.leftOut = [];
     if (id === "rank") setRank(Number(event.target.value));
-    else if (id.startsWith("size")) state.sizes[id.at(-1)] = Number(event.target.value);
+    else if (id.startsWith("size")) shape()[id.at(-1)] = Number(event.target.value);
     else if (id === "channels") state.channels = valueOf(event.target);
     else if (id === "preset") Object.assign(state, { preset: valueOf(event.target), given: {} });
     else setOption(id, valueOf(event.target));
@@ -131,10 +148,21 @@
 
   function setRank(rank) {
     state.rank = rank;
-    state.sizes = rank === 1 ? [64, 16] : [16, 16];
-    if (state.preset && !(rank in PRESETS[state.preset].ranks)) state.preset = "";
-    state.given = {};
+    if (state.preset && !(rank in PRESETS[state.preset].ranks)) {
+      state.leftOut.push(`preset ${state.preset}`);
+      state.preset = "";
+    }
+    if (rank === 1) leaveOut("axis_order");
+    if (!hasCorners(options())) leaveOut("align_corners");
+    // What is so by default without the preset need not be said any more.
+    for (const [name, value] of Object.entries(state.given)) setOption(name, value);
     cursor = { place: 0, channel: 0 };
+  }
+
+  function leaveOut(name) {
+    if (!(name in state.given)) return;
+    state.leftOut.push(name);
+    delete state.given[name];
   }
 
   function setOption(name, value) {
@@ -154,13 +182,32 @@
     return JSON.stringify(value).replaceAll(",", ", ");
   }
 
+  function inPython(named) {
+    return Object.entries(named).map(([name, value]) => `${name}=${python(value)}`);
+  }
+
+  function layerInPython(name) {
+    const { channels, preset, given } = state;
+    const made = preset ? `${name}.from_preset` : name;
+    const first = preset ? [python(preset), channels] : [channels];
+    return `${made}(${[...first, ...inPython(given)].join(", ")})`;
+  }
+
+  function tableInPython() {
+    const { rank, channels, preset, given } = state;
+    const size = rank === 1 ? shape()[0] : `(${shape().join(", ")})`;
+    const named = inPython({ ...(preset && { preset }), ...given });
+    return `sinusoidal_table(${[size, channels, ...named].join(", ")})`;
+  }
+
   function code() {
-    const sizes = state.rank === 1 ? state.sizes[0] : `(${shape().join(", ")})`;
-    const words = Object.entries({
-      ...(state.preset && { preset: state.preset }),
-      ...state.given,
-    }).map(([name, value]) => `, ${name}=${python(value)}`);
-    return `sinusoidal_table(${sizes}, ${state.channels}${words.join("")})`;
+    const layer = `PositionalEncoding${state.rank}D`;
+    return [
+      `from keras_posenc import ${layer}, sinusoidal_table`,
+      "",
+      `layer = ${layerInPython(layer)}`,
+      `table = ${tableInPython()}`,
+    ].join("\n");
   }
 
   // --- Colours -----------------------------------------------------------------------
@@ -196,7 +243,7 @@
   // Where the numbers of a picture are: `at` from a dot to [place, channel] or null,
   // `of` the other way.
   function heatMap() {
-    const [size] = state.sizes;
+    const [size] = shape();
     return {
       width: size,
       height: state.channels,
@@ -206,7 +253,7 @@
   }
 
   function tiles() {
-    const [rows, columns] = state.sizes;
+    const [rows, columns] = shape();
     const across = state.channels > 64 ? 16 : Math.min(state.channels, 8);
     const [wide, high] = [columns + 1, rows + 1];
     return {
@@ -227,7 +274,7 @@
 
   // All pairs of positions of a sequence; the row is that of the mark.
   function pairs() {
-    const [size] = state.sizes;
+    const [size] = shape();
     return {
       width: size,
       height: size,
@@ -238,7 +285,7 @@
 
   // Every place of a grid, beside that of the mark.
   function grid() {
-    const [rows, columns] = state.sizes;
+    const [rows, columns] = shape();
     return {
       width: columns,
       height: rows,
@@ -315,14 +362,14 @@
 
   function placeInWords(place) {
     if (state.rank === 1) return String(place);
-    const columns = state.sizes[1];
+    const columns = shape()[1];
     return `(${Math.floor(place / columns)}, ${place % columns})`;
   }
 
   function waveInWords({ axis, frequency, cosine }) {
     if (!frequency && !cosine) return "zeros";
     const kind = cosine ? "cosine" : "sine";
-    const line = encoding.coordinates(options(), axis, state.sizes[axis]);
+    const line = encoding.coordinates(options(), axis, shape()[axis]);
     const turn = (2 * PI) / Math.abs(frequency * (line[1] - line[0]));
     const along = state.rank === 1 ? "" : ` along axis ${axis}`;
     return `a ${kind}${along}, ${turn.toPrecision(3)} positions long`;
@@ -365,7 +412,7 @@
   }
 
   function onKey(event) {
-    const columns = state.rank === 1 ? 0 : state.sizes[1];
+    const columns = state.rank === 1 ? 0 : shape()[1];
     const down = columns ? [columns, 0] : [0, 1];
     const steps = {
       ArrowLeft: [-1, 0],
@@ -374,6 +421,9 @@
       ArrowDown: down,
       PageUp: [0, -1],
       PageDown: [0, 1],
+      // As far as there are positions.
+      Home: [-Infinity, 0],
+      End: [Infinity, 0],
     };
     const step = steps[event.key];
     if (!step || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -391,32 +441,37 @@
 
   function compute() {
     const found = options();
+    showOptions(found); // first: they are to be seen where they are refused, too
+    shown = null;
     shown = {
       values: encoding.table(shape(), state.channels, found),
       waves: encoding.waves(state.rank, state.channels, found),
       table: state.rank === 1 ? heatMap() : tiles(),
       similarity: state.rank === 1 ? pairs() : grid(),
     };
-    showOptions(found);
   }
 
-  // Shows why there is no such encoding, as the package would say; the last one stays.
-  function refuse(error) {
-    element("refusal").textContent = error.message;
-    element("refusal").hidden = false;
+  // Shows why there is no such encoding, as the package would say, in place of the
+  // last one, which keeps its room: the controls stay where they are.
+  function showRefusal(message) {
+    element("refusal").textContent = message;
+    element("refusal").hidden = !message;
+    element("drawn").classList.toggle("refused", Boolean(message));
+    element("code").textContent = message
+      ? `# This raises a ValueError.\n${code()}`
+      : `${code()}  # the same numbers`;
   }
 
   function render() {
-    element("refusal").hidden = true;
     showPresets();
     showShape();
-    element("code").textContent = code();
     try {
       compute();
     } catch (error) {
-      refuse(error);
+      showRefusal(error.message);
       return;
     }
+    showRefusal("");
     moveTo(cursor.place, cursor.channel);
   }
 
@@ -436,9 +491,9 @@
     element(id).addEventListener("pointerdown", onPoint);
     element(id).addEventListener("keydown", onKey);
   }
-  const redraw = () => draw();
+  const redraw = () => shown && draw();
   // For tests: the numbers of the pictures.
-  window.explorer.values = () => Array.from(shown.values);
+  window.explorer.values = () => shown && Array.from(shown.values);
   new MutationObserver(redraw).observe(document.body, { attributeFilter: ["data-theme"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   start();

@@ -7,6 +7,7 @@ import json
 import random
 from typing import Any
 
+import keras
 import numpy as np
 import pytest
 from browser import Browser
@@ -168,15 +169,31 @@ def text(page: Browser, name: str) -> str:
 
 
 def python(page: Browser) -> str:
-    return text(page, "code")
+    """What makes the table in the lines that are shown."""
+    *_, line = text(page, "code").splitlines()
+    return line.removeprefix("table = ").removesuffix("  # the same numbers")
 
 
-def numbers_of_code(code: str) -> np.ndarray:
-    table = eval(code, {"sinusoidal_table": sinusoidal_table})
-    return table.ravel()
+def of_pasted(code: str) -> tuple[np.ndarray, np.ndarray]:
+    """What the layer and the table of the lines of a page are, where they run alone."""
+    names: dict[str, Any] = {}
+    exec(code, names)
+    layer, table = names["layer"], names["table"]
+    encoding = layer(np.zeros((1, *table.shape), "float32"))
+    return keras.ops.convert_to_numpy(encoding)[0], table
 
 
-# What a reader does, and the line of Python that it comes to.
+def check_code(page: Browser) -> None:
+    """The lines of Python run as pasted, and make the numbers of the pictures."""
+    layer, table = of_pasted(text(page, "code"))
+    shown = np.reshape(page.value("window.explorer.values()"), table.shape)
+    # The table of the package is rounded to float32, half a unit of which is 6e-8, and
+    # its layers are within 2e-7 of the formula.
+    assert np.abs(table - shown).max() < 1e-7
+    assert np.abs(layer - shown).max() < 2.1e-7
+
+
+# What a reader does, and the table that it comes to.
 JOURNEYS = [
     pytest.param([], "sinusoidal_table(64, 64)", id="nothing"),
     pytest.param(
@@ -224,6 +241,50 @@ JOURNEYS = [
         "sinusoidal_table(64, 64)",
         id="a-preset-of-another-rank",
     ),
+    pytest.param(
+        [
+            *[("max_wavelength", 14), ("endpoint", True), ("cos_first", True)],
+            *[("layout", '"freq phase axis"'), ("remainder", '"pad"')],
+            *[("offset", 5), ("scale", 2), ("channels", 1), ("rank", 2)],
+        ],
+        "sinusoidal_table((16, 16), 4, max_wavelength=50000, endpoint=True, "
+        'cos_first=True, layout="freq phase axis", remainder="pad", offset=1, '
+        "scale=0.25)",
+        id="options-of-another-rank",
+    ),
+    pytest.param(
+        [
+            *[("size0", 20), ("coordinate_range", "[0,1]"), ("align_corners", True)],
+            *[("rank", 2), ("size0", 9), ("axis_order", True), ("rank", 1)],
+        ],
+        "sinusoidal_table(20, 64, coordinate_range=[0, 1], align_corners=True)",
+        id="there-and-back",
+    ),
+    pytest.param(
+        # The range is the preset's, and so the corners are left out with it.
+        [
+            *[("rank", 2), ("preset", '"pixart"'), ("align_corners", True)],
+            *[("cos_first", True), ("rank", 1)],
+        ],
+        "sinusoidal_table(64, 64, cos_first=True)",
+        id="without-the-preset",
+    ),
+    pytest.param(
+        # Against the preset, and the default without it.
+        [("rank", 2), ("preset", '"dab-detr"'), ("max_wavelength", 12), ("rank", 1)],
+        "sinusoidal_table(64, 64)",
+        id="the-default-without-the-preset",
+    ),
+    pytest.param(
+        [("preset", '"mae"'), ("cos_first", True), ("rank", 2)],
+        'sinusoidal_table((16, 16), 64, preset="mae", cos_first=True)',
+        id="a-preset-of-both-ranks",
+    ),
+    pytest.param(
+        [("max_wavelength", 5), ("cos_first", True), ("preset", '"whisper"')],
+        'sinusoidal_table(64, 64, preset="whisper")',
+        id="a-preset-sets-all",
+    ),
 ]
 
 
@@ -232,16 +293,86 @@ def test_journey(moves: list[tuple[str, Any]], code: str, page: Browser):
     for name, value in moves:
         choose(page, name, value)
     assert python(page) == code
-    shown = page.value("window.explorer.values()")
-    # The table of the package is rounded to float32, half a unit of which is 6e-8.
-    assert np.abs(numbers_of_code(code) - shown).max() < 1e-7
+    check_code(page)
     assert page.complaints() == []
     assert page.value("document.getElementById('refusal').hidden") is True
+
+
+def test_code_of_options(page: Browser):
+    for name, value in [("rank", 2), ("max_wavelength", 5)]:
+        choose(page, name, value)
+    assert text(page, "code") == (
+        "from keras_posenc import PositionalEncoding2D, sinusoidal_table\n"
+        "\n"
+        "layer = PositionalEncoding2D(64, max_wavelength=50)\n"
+        "table = sinusoidal_table((16, 16), 64, max_wavelength=50)"
+        "  # the same numbers"
+    )
+
+
+def test_code_of_a_preset(page: Browser):
+    for name, value in [("preset", '"whisper"'), ("cos_first", True)]:
+        choose(page, name, value)
+    assert text(page, "code") == (
+        "from keras_posenc import PositionalEncoding1D, sinusoidal_table\n"
+        "\n"
+        'layer = PositionalEncoding1D.from_preset("whisper", 64, cos_first=True)\n'
+        'table = sinusoidal_table(64, 64, preset="whisper", cos_first=True)'
+        "  # the same numbers"
+    )
+
+
+def controls(page: Browser) -> dict[str, Any]:
+    """The values of the options that a reader sees."""
+    seen = page.value(
+        """Object.fromEntries(
+          [...document.querySelectorAll("#explorer select, #explorer input")]
+            .map((c) => [c.id, c.type === "checkbox" ? c.checked : c.value]))"""
+    )
+    for name in ("max_wavelength", "offset", "scale"):
+        seen[name] = text(page, f"{name}-text")
+    return seen
+
+
+def test_controls_keep_what_another_rank_has_too(page: Browser):
+    moved = {"endpoint": True, "cos_first": True, "layout": '"concatenated"'}
+    for name, value in [*moved.items(), ("max_wavelength", 14), ("rank", 2)]:
+        choose(page, name, value)
+    expected = {**moved, "max_wavelength": "50000", "rank": "2"}
+    assert expected.items() <= controls(page).items()
+    assert text(page, "left-out") == ""
+
+
+def test_what_another_rank_does_not_have_is_said(page: Browser):
+    for name, value in [("rank", 2), ("preset", '"detr"'), ("axis_order", True)]:
+        choose(page, name, value)
+    choose(page, "rank", 1)
+    assert text(page, "left-out") == "Left out for one axis: preset detr, axis_order."
+    choose(page, "cos_first", True)
+    assert text(page, "left-out") == ""
+
+
+def test_controls_show_the_preset(page: Browser):
+    for name, value in [("rank", 2), ("layout", '"concatenated"'), ("scale", 0)]:
+        choose(page, name, value)
+    choose(page, "preset", '"dab-detr"')
+    of_detr = {
+        **{"max_wavelength": "20", "endpoint": False, "layout": '"interleaved"'},
+        **{"offset": "1", "scale": "1", "axis_order": False, "align_corners": False},
+        "coordinate_range": json.dumps([0, 2 * np.pi], separators=(",", ":")),
+    }
+    assert of_detr.items() <= controls(page).items()
+    choose(page, "preset", '"perceiver"')
+    assert text(page, "max_wavelength-text") == "none: frequencies are given"
+    assert text(page, "scale-text") == "3.14159"
 
 
 @pytest.mark.parametrize("rank", [1, 2])
 def test_every_preset_can_be_chosen(rank: int, page: Browser):
     choose(page, "rank", rank)
+    # Few, since NeRF's frequencies double with each: angles stay below 128 * 64, where
+    # a unit of the last place in float64 says nothing.
+    choose(page, "channels", 8)  # sixteen of them
     listed = page.value(
         "[...document.getElementById('preset').options].map(o => o.value)"
     )
@@ -251,6 +382,7 @@ def test_every_preset_can_be_chosen(rank: int, page: Browser):
         choose(page, "preset", json.dumps(name))
         assert f'preset="{name}"' in python(page)
         assert text(page, "sentence") == presets()[name].replace("`", "")
+        check_code(page)
     assert page.complaints() == []
 
 
@@ -260,10 +392,62 @@ def test_what_the_package_refuses_is_refused(page: Browser):
     choose(page, "remainder", '"error"')
     assert page.value("document.getElementById('refusal').hidden") is False
     assert "divisible by 4" in text(page, "refusal")
+    code = text(page, "code")
+    assert code.startswith("# This raises a ValueError.\n")
+    assert "same numbers" not in code
     with pytest.raises(ValueError, match="divisible by 4"):
-        numbers_of_code(python(page))
+        of_pasted(code)
     choose(page, "remainder", '"pad"')
     assert page.value("document.getElementById('refusal').hidden") is True
+    check_code(page)
+
+
+def seen(page: Browser, name: str) -> bool:
+    return page.value(
+        f"""document.getElementById({json.dumps(name)})
+          .checkVisibility({{ visibilityProperty: true }})"""
+    )
+
+
+def box_of(page: Browser, name: str) -> dict[str, float]:
+    element = f"document.getElementById({json.dumps(name)})"
+    return page.value(f"{element}.getBoundingClientRect().toJSON()")
+
+
+ANSWER = ("table", "table-caption", "similarity", "similarity-caption", "readout")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_answer_is_seen_beside_a_refusal(width: int, page: Browser):
+    page.screen(width)
+    choose(page, "channels", 2)  # five of them
+    assert all(seen(page, name) for name in ANSWER)
+    room, code = box_of(page, "drawn"), box_of(page, "code")
+    choose(page, "remainder", '"error"')
+    assert seen(page, "refusal")
+    assert [name for name in ANSWER if seen(page, name)] == []
+    assert page.value("window.explorer.values()") is None
+    # The error is where the pictures were, and the page does not jump.
+    refusal = box_of(page, "refusal")
+    assert room["top"] <= refusal["top"] < refusal["bottom"] <= room["bottom"]
+    refused = "document.getElementById('refusal')"
+    assert page.value(f"{refused}.scrollHeight <= {refused}.clientHeight") is True
+    assert box_of(page, "drawn") == room
+    assert box_of(page, "code")["top"] == code["top"]
+    choose(page, "remainder", '"truncate"')
+    assert all(seen(page, name) for name in ANSWER)
+    check_code(page)
+
+
+def test_controls_answer_in_a_refusal(page: Browser):
+    choose(page, "channels", 2)  # five of them
+    choose(page, "remainder", '"error"')
+    choose(page, "max_wavelength", 5)
+    assert text(page, "max_wavelength-text") == "50"
+    # There is nothing to draw again.
+    page.screen(1280, dark=True)
+    page.value("new Promise((done) => requestAnimationFrame(() => done(true)))")
+    assert page.complaints() == []
 
 
 def focus(page: Browser, name: str) -> None:
@@ -307,11 +491,22 @@ def test_keys_move_the_mark(page: Browser):
     assert text(page, "readout").startswith("Position 0, channel 2: 0.0000.")
 
 
+@pytest.mark.parametrize("picture", ["table", "similarity"])
+@pytest.mark.parametrize(("rank", "last"), [(1, "63"), (2, "(15, 15)")])
+def test_home_and_end(rank: int, last: str, picture: str, page: Browser):
+    choose(page, "rank", rank)
+    focus(page, picture)
+    page.press("PageDown", 34)
+    page.press("End", 35)
+    assert text(page, "readout").startswith(f"Position {last}, channel 1:")
+    page.press("Home", 36)
+    first = "0" if rank == 1 else "(0, 0)"
+    assert text(page, "readout").startswith(f"Position {first}, channel 1:")
+
+
 def test_a_tap_chooses_a_position(page: Browser):
     choose(page, "rank", 2)
-    box = page.value(
-        "document.getElementById('similarity').getBoundingClientRect().toJSON()"
-    )
+    box = box_of(page, "similarity")
     # The middle of the place (4, 9) of 16 by 16.
     x, y = box["x"] + box["width"] * 9.5 / 16, box["y"] + box["height"] * 4.5 / 16
     for kind in ("mousePressed", "mouseReleased"):
