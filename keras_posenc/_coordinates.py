@@ -24,7 +24,8 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
     `PositionalEncoding` has at that position. Real values are taken for the exact value
     of their dtype; in eager calls, NumPy arrays are split before float32 could blur
     them, so that a timestamp in seconds keeps its fraction. (A model makes float32 of
-    what it gets: subtract an origin first.) Computed in float32 or better under every
+    what it gets: subtract an origin first; and a layer of your own, under a mixed
+    policy, bfloat16 or float16, but for `autocast=False`.) Computed in float32 or better under every
     dtype policy and rounded once. Gradients flow to real values. Masks pass through.
 
     Args:
@@ -33,7 +34,7 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
         dtype_override: Another name of `dtype`. Defaults to `None`.
         **kwargs: The options of `PositionalEncoding`, such as `max_wavelength`, and
             base layer arguments such as `name` and `dtype`. With `coordinate_range`,
-            values are coordinates already.
+            values are coordinates already: only `scale` applies.
 
     Call arguments:
         inputs: Tensor of any shape, or of shape `(..., rank)` for `rank > 1`. Integer
@@ -52,7 +53,8 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
         >>> import numpy as np
         >>> from keras_posenc import CoordinateEncoding
         >>> timesteps = np.array([0.0, 1.0, 999.0])
-        >>> keras.ops.shape(CoordinateEncoding(channels=320)(timesteps))
+        >>> layer = CoordinateEncoding.from_preset("ddpm", 320)
+        >>> keras.ops.shape(layer(timesteps))
         (3, 320)
 
     Reference:

@@ -57,7 +57,7 @@
     ...encoding.DEFAULTS,
     ...encoding.merged(defaultsOf(), state.given),
   });
-  // They are about a range: the package refuses them without one, and beside `eps`.
+  // Corners are those of a range: the package refuses them without, and beside `eps`.
   const hasCorners = (found) => Boolean(found.coordinate_range) && !(found.eps > 0);
 
   // --- Controls ----------------------------------------------------------------------
@@ -208,6 +208,12 @@
       `layer = ${layerInPython(layer)}`,
       `table = ${tableInPython()}`,
     ].join("\n");
+  }
+
+  function showCode(refused) {
+    element("code").textContent = refused
+      ? `# This raises a ValueError.\n${code()}`
+      : `${code()}  # the same numbers`;
   }
 
   // --- Colours -----------------------------------------------------------------------
@@ -457,9 +463,7 @@
     element("refusal").textContent = message;
     element("refusal").hidden = !message;
     element("drawn").classList.toggle("refused", Boolean(message));
-    element("code").textContent = message
-      ? `# This raises a ValueError.\n${code()}`
-      : `${code()}  # the same numbers`;
+    showCode(Boolean(message));
   }
 
   function render() {

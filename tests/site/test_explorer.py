@@ -445,8 +445,8 @@ def test_controls_answer_in_a_refusal(page: Browser):
     choose(page, "max_wavelength", 5)
     assert text(page, "max_wavelength-text") == "50"
     # There is nothing to draw again.
-    page.screen(1280, dark=True)
-    page.value("new Promise((done) => requestAnimationFrame(() => done(true)))")
+    page.value("document.body.dataset.theme = 'dark'")
+    assert page.value("document.body.dataset.theme") == "dark"
     assert page.complaints() == []
 
 
