@@ -392,21 +392,29 @@ class PositionalEncoding(FromPreset, EncodingLayer):
 
     def _warn_of_channels_elsewhere(self, shape: Shape) -> None:
         """Warns where inputs have the channels of the constructor, but elsewhere."""
-        dim, given = self.channel_dim, self._options.channels
-        other = self._ndim - 1 if dim == 1 else 1
-        if shape[other] == given:
+        elsewhere = self._channels_elsewhere(shape)
+        if elsewhere:
             warn(
-                f"{type(self).__name__} with channels={given} found {shape[dim]} "
-                f"channels in dimension {dim}, and {given} in dimension {other}, which "
-                f"the other `data_format` is for. Received: inputs of shape {shape}"
+                f"{type(self).__name__} with channels={self._options.channels} found "
+                f"{shape[self.channel_dim]} channels in dimension {self.channel_dim}, "
+                f"{elsewhere}. Received: inputs of shape {shape}"
             )
+
+    def _channels_elsewhere(self, shape: Shape) -> str:
+        other = self._ndim - 1 if self.channel_dim == 1 else 1
+        given = self._options.channels
+        if given is None or shape[other] != given:
+            return ""
+        return f"and {given} in dimension {other}, which the other `data_format` is for"
 
     def _warn_of_missing_channels(self, shape: Shape) -> None:
         # Without the sizes: one text for all lengths, which Python shows once.
+        elsewhere = self._channels_elsewhere(shape)
         warn(
             f"{type(self).__name__} with channels={self._options.channels} makes "
             f"{self._waves(shape).channels} channels, which are all that the encoding "
             f"has. Received: inputs of {self._input_channels(shape)} channels"
+            f"{f', {elsewhere}' if elsewhere else ''}"
         )
 
 

@@ -94,7 +94,7 @@ class View:
         )
 
 
-def table_of(x: Any, shape: Any, channels: Any) -> Floats:
+def table_of(x: Any, shape: Any, channels: Any, *, hint: str = "") -> Floats:
     """The numbers of whatever `x` may be, of shape `(*sizes, channels)`."""
     if isinstance(x, (np.ndarray, keras.Variable)) or ops.is_tensor(x):
         return _given_table(x, shape, channels)
@@ -102,7 +102,7 @@ def table_of(x: Any, shape: Any, channels: Any) -> Floats:
     if view.sizes is None:
         raise ValueError(
             "`shape` must hold a size for each axis, unless `x` is a table or a layer "
-            "that has a `grid`. Received: shape=None"
+            f"that has a `grid`{hint}. Received: shape=None"
         )
     return view.table()
 

@@ -148,7 +148,9 @@ def similarity(
     Reference:
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
     """
-    table = table_of(x, shape, channels)
+    # In the other two functions a shape is the second argument.
+    hint = "" if position is None else "; the second argument is `position`"
+    table = table_of(x, shape, channels, hint=hint)
     sizes = table.shape[:-1]
     draw = _for_rank(len(sizes), _draw_curve, _draw_products, _draw_product_slices)
     if position is None and len(sizes) == 1:

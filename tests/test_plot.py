@@ -415,6 +415,11 @@ def legend(axes: Any) -> list[str]:
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
+def test_similarity_takes_the_position_first():
+    with pytest.raises(ValueError, match=r"`grid`; the second argument is `position`"):
+        plot.similarity(kp.PositionalEncoding1D(8), 200)
+
+
 @pytest.mark.parametrize("layout", [None, "constrained"])
 def test_the_legend_is_in_the_picture(layout: Any):
     figure, ax = plt.subplots(layout=layout)

@@ -124,6 +124,12 @@ def test_channels_that_the_input_has_elsewhere_warn(
         layer(inputs)
 
 
+def test_more_channels_than_there_are_elsewhere_warn():
+    message = r"makes 4 channels, .* 8 channels, and 3 in dimension 1, which the other"
+    with pytest.warns(UserWarning, match=message):
+        kp.PositionalEncoding2D(3)(np.zeros((1, 3, 8, 8)))
+
+
 @pytest.mark.parametrize("shape", [(2, 5, 20, 33), (2, 8, 6, 2), (2, 64, 64, 64)])
 def test_inputs_with_fewer_channels_do_not_warn(shape: tuple[int, ...]):
     outputs = kp.PositionalEncoding2D(64)(np.zeros(shape))
