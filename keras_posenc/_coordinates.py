@@ -23,10 +23,13 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
     `rank > 1`, each group of `rank` coordinates) becomes `channels` numbers, those that
     `PositionalEncoding` has at that position. Real values are taken for the exact value
     of their dtype; in eager calls, NumPy arrays are split before float32 could blur
-    them, so that a timestamp in seconds keeps its fraction. (A model makes float32 of
-    what it gets: subtract an origin first; and a layer of your own, under a mixed
-    policy, bfloat16 or float16, but for `autocast=False`.) Computed in float32 or better under every
-    dtype policy and rounded once. Gradients flow to real values. Masks pass through.
+    them, so that a timestamp in seconds keeps its fraction. Computed in float32 or
+    better under every dtype policy and rounded once. Gradients flow to real values.
+    Masks pass through.
+
+    Keras rounds real values before this layer can see them: to float32 as a model gets
+    them, so subtract an origin first; and under a mixed policy to float16 or bfloat16,
+    as a layer or model of your own gets them, unless it says `autocast=False`.
 
     Args:
         channels: Integer. Channels of the encoding. Positive.
