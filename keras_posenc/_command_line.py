@@ -90,7 +90,8 @@ def _of_unknown_words(words: list[str], parser: argparse.ArgumentParser) -> str:
     close = {word: difflib.get_close_matches(word, flags, n=1) for word in words}
     meant = ", ".join(f"{flag} for {word}" for word in close for flag in close[word])
     perhaps = f" (perhaps {meant}?)" if meant else ""
-    return f"unrecognized arguments: {' '.join(words)}{perhaps}"
+    sizes = " (sizes follow --shape)" if all(map(str.isdigit, words)) else ""
+    return f"unrecognized arguments: {' '.join(words)}{perhaps or sizes}"
 
 
 # --- What can be written -------------------------------------------------------------

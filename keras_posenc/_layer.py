@@ -108,6 +108,11 @@ class EncodingLayer(keras.layers.Layer):
             # most calls have a shape that fits, and what costs 1 us when repeated
             # costs 5 between two passes over memory.
             self._check_call(inputs, kwargs)
+            if "mask" in kwargs:
+                raise TypeError(
+                    f"{type(self).__name__} takes no `mask`: masks pass through, and "
+                    "`positions_from_mask(mask)` makes `positions` of one."
+                ) from error
             if isinstance(error.__context__, MemoryError):
                 # NumPy's, which Keras cannot repeat: what it raises has no text.
                 raise error.__context__ from None

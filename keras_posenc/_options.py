@@ -214,9 +214,9 @@ def hint_at_arguments(unknown: Iterable[str], known: Sequence[str]) -> str:
     """What may have been meant, in sentences after a space each, or nothing."""
     pairs, hints = [], []
     for name in unknown:
-        elsewhere = _ELSEWHERE.get(name)
+        elsewhere = "max_len" if name in _LENGTHS else _ELSEWHERE.get(name)
         close = difflib.get_close_matches(name, known, n=1)
-        if name in _LENGTHS:
+        if name in _LENGTHS and "max_len" not in known:
             hints.append(f" No `{name}` is needed: any length is taken.")
         elif name in OPTION_NAMES:
             hints.append(f" `{name}` is an option of the layers that encode.")

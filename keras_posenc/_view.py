@@ -119,9 +119,15 @@ def view_of(x: Any, sizes: Any, channels: Any, name: str = "shape") -> View:
         raise TypeError(
             "`x` must be a layer of this package, a `Summer` of one, or the name of a "
             "preset; where wavelengths do not matter, also a table, an array of shape "
-            f"(*sizes, channels). Received: x={x!r} (of type {type(x).__name__})"
+            f"(*sizes, channels). Received: {_described(x)}"
         )
     return _of_layer(layer, sizes, channels, name)
+
+
+def _described(x: Any) -> str:
+    if hasattr(x, "shape"):  # whose numbers would bury the message
+        return f"x of shape {tuple(x.shape)} (of type {type(x).__name__})"
+    return f"x={x!r} (of type {type(x).__name__})"
 
 
 _CALLS = (PositionalEncoding.call, SinusoidEncoding.call, CoordinateEncoding.call)
@@ -138,7 +144,11 @@ def _of_preset(preset: str, sizes: Any, channels: Any, name: str) -> View:
     if channels is not None:
         channels = positive_integer("channels", channels)
     chosen = preset_options(preset, rank, channels, {})
-    channels = positive_integer("channels", channels)
+    if channels is None:
+        raise ValueError(
+            "`channels` must be given beside the name of a preset. "
+            "Received: channels=None"
+        )
     return View(WaveOptions(rank, channels, **chosen), channels, checked)
 
 

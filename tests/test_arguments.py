@@ -177,7 +177,8 @@ def test_the_error_of_an_unknown_option_says_which_may_be_meant(
 def test_no_layer_but_one_has_a_length(name: str):
     with pytest.raises(ValueError, match=rf" No `{name}` is needed: any length is t"):
         kp.PositionalEncoding1D(8, **{name: 100})
-    assert kp.SinusoidEncoding(8, max_len=100).max_len == 100
+    with pytest.raises(ValueError, match=r"Perhaps `max_len` for `max_length`\."):
+        kp.SinusoidEncoding(8, max_length=100)  # type: ignore[call-arg]
 
 
 def test_two_numbers_are_no_length_and_channels():
@@ -195,6 +196,15 @@ def test_options_of_what_a_sum_adds():
         kp.Summer(penc, scale=2)  # type: ignore[call-arg]
     with pytest.raises(ValueError, match=r" The name of a preset is for `from_preset`"):
         kp.PositionalEncoding1D(8, preset="mae")
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_mask_is_no_argument(built: bool):
+    layer, x = kp.PositionalEncoding1D(8), np.zeros((1, 3, 8))
+    if built:
+        layer(x)
+    with pytest.raises(TypeError, match=r"^PositionalEncoding1D takes no `mask`: mask"):
+        layer(x, mask=np.ones((1, 3), "bool"))
 
 
 def test_a_second_input():

@@ -310,6 +310,7 @@ def test_vector_graphics():
         ("table --channels 8", "required: --shape"),
         # argparse takes the 8 for the name of a preset.
         ("table --shape 9 --chanels 8", "--chanels (perhaps --channels for --chan"),
+        ("show detr 10 12", "unrecognized arguments: 10 12 (sizes follow --shape)"),
         ("table --shape 9 --channels 8 --zzz", "unrecognized arguments: --zzz\n"),
         ("table --shape 9", "required: --channels"),
         (
