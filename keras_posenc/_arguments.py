@@ -15,14 +15,18 @@ _COMPUTE_DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 def positive_integer(name: str, value: Any, *, hint: str = "") -> int:
     """`value` as a plain `int`, so that NumPy integers survive a JSON config."""
-    message = f"`{name}` must be a positive integer{hint}. Received: {name}={value!r}"
     try:
         integer = _index(value)
     except TypeError:
-        raise TypeError(message) from None
-    if integer < 1:
-        raise ValueError(message)
-    return integer
+        error: type[Exception] = TypeError
+    else:
+        if integer > 0:
+            return integer
+        error = ValueError
+    # Not written before: torch.compile cannot write out numbers that it keeps open.
+    raise error(
+        f"`{name}` must be a positive integer{hint}. Received: {name}={value!r}"
+    )
 
 
 def non_negative_integer(name: str, value: Any) -> int:
@@ -43,6 +47,16 @@ def integer(name: str, value: Any) -> int:
         raise TypeError(
             f"`{name}` must be an integer. Received: {name}={value!r}"
         ) from None
+
+
+def integer_below(name: str, value: Any, limit: int) -> int:
+    number = integer(name, value)
+    if not -limit < number < limit:
+        raise ValueError(
+            f"`{name}` must be an integer, less than {limit} from 0. "
+            f"Received: {name}={value!r}"
+        )
+    return number
 
 
 def _index(value: Any) -> int:
@@ -143,7 +157,7 @@ def _number_named(
     try:
         return _number(value, "", valid)
     except (TypeError, ValueError) as error:
-        # Not written before: torch.compile cannot write out numbers that it keeps open.
+        # Not written before, as above.
         raise type(error)(
             f"`{name}` must be a {kind}. Received: {name}={value!r}"
         ) from None
@@ -331,7 +345,8 @@ def require_float(name: str, value: Any, dtype: str, quantization: Any) -> None:
 
 def _dtype_message(name: str, value: Any) -> str:
     # The second of two numbers may have been meant as a length.
-    length = " There is no length to give: any is taken." * isinstance(value, int)
+    second = name == "dtype_override" and type(value) is int
+    length = " There is no length to give: any is taken." if second else ""
     return (
         f"`{name}` must be a floating-point dtype ({', '.join(_COMPUTE_DTYPES)}; as "
         "a string or as a NumPy, TensorFlow, torch or JAX dtype) or a dtype policy "

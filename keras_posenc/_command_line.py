@@ -87,11 +87,19 @@ def _without_exponent(word: str) -> str:
 
 def _of_unknown_words(words: list[str], parser: argparse.ArgumentParser) -> str:
     flags = re.findall(r"--[\w-]+", parser.format_help())
-    close = {word: difflib.get_close_matches(word, flags, n=1) for word in words}
-    meant = ", ".join(f"{flag} for {word}" for word in close for flag in close[word])
+    close = {word: _close_flag(word, flags) for word in words}
+    meant = ", ".join(f"{flag} for {word}" for word, flag in close.items() if flag)
     perhaps = f" (perhaps {meant}?)" if meant else ""
     sizes = " (sizes follow --shape)" if all(map(str.isdigit, words)) else ""
     return f"unrecognized arguments: {' '.join(words)}{perhaps or sizes}"
+
+
+def _close_flag(word: str, flags: list[str]) -> str | None:
+    if not word.startswith("--") or word in flags:
+        return None
+    longer = [flag for flag in flags if flag.startswith(word)]
+    close = longer or difflib.get_close_matches(word, flags, n=1, cutoff=0.8)
+    return close[0] if close else None
 
 
 # --- What can be written -------------------------------------------------------------
@@ -321,9 +329,10 @@ def _table(given: argparse.Namespace) -> None:
 
 def _view(given: argparse.Namespace) -> View:
     """What the arguments say, or an error in the words of the package."""
-    for name in ("shape", "channels"):
-        if getattr(given, name) is None:
-            raise ValueError(f"the following argument is required: --{name}")
+    missing = [n for n in ("shape", "channels") if getattr(given, n) is None]
+    if missing:
+        flags = ", ".join(f"--{name}" for name in missing)
+        raise ValueError(f"the following arguments are required: {flags}")
     sizes = tuple(positive_integer("shape", size) for size in given.shape)
     rank = grid_rank("len(shape)", len(sizes))
     channels = positive_integer("channels", given.channels)

@@ -11,7 +11,12 @@ from keras_posenc._encoding import OptionArguments, warn_of_silent_axes
 from keras_posenc._evaluate import encode_positions
 from keras_posenc._layer import EncodingLayer, Shape
 from keras_posenc._options import OPTION_NAMES, WaveOptions
-from keras_posenc._positions import checked_numbers, is_tensor, require_coordinates
+from keras_posenc._positions import (
+    HostPositions,
+    checked_numbers,
+    is_tensor,
+    require_coordinates,
+)
 from keras_posenc._presets import FromPreset
 
 
@@ -86,15 +91,18 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not args and "inputs" in kwargs:
             args = (kwargs.pop("inputs"),)
-        host = len(args) == 1 and not kwargs and not is_tensor(args[0])
-        if host and self._only_encodes():
-            self.warn_of_foreign(args[0])
-            # Keras would make a tensor of an array first, with float32 at best on JAX.
-            values = checked_numbers("inputs", args[0])
-            if not self.built:
-                self.build(values.shape)
+        if len(args) != 1 or is_tensor(args[0]):
+            return super().__call__(*args, **kwargs)
+        self.warn_of_foreign(args[0])
+        values = checked_numbers("inputs", args[0])
+        if not self.built:
+            self.build(values.shape)
+        if not kwargs and self._only_encodes():
             return self.call(values)
-        return super().__call__(*args, **kwargs)
+        if self._call_is_ours:
+            # Keras would make a tensor of an array, with float32 at best on JAX.
+            return super().__call__(inputs=HostPositions(values), **kwargs)
+        return super().__call__(values, **kwargs)
 
     def call(self, inputs: Any) -> Any:
         values = checked_numbers("inputs", inputs)

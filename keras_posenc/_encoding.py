@@ -405,7 +405,8 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         given = self._options.channels
         if given is None or shape[other] != given:
             return ""
-        return f"and {given} in dimension {other}, which the other `data_format` is for"
+        name = "channels_first" if other == 1 else "channels_last"
+        return f"and {given} in dimension {other}, which data_format={name!r} is for"
 
     def _warn_of_missing_channels(self, shape: Shape) -> None:
         # Without the sizes: one text for all lengths, which Python shows once.

@@ -212,7 +212,7 @@ def _host_tables(
 # --- Kept tables ---------------------------------------------------------------------
 
 # Bytes that eager calls keep in a process: over a million positions of 64 channels.
-_kept = TensorCache(max_bytes=300 * 2**20)
+_kept = TensorCache(max_bytes=300 * 10**6)
 _ITEM_BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 

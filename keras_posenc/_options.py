@@ -215,13 +215,13 @@ def hint_at_arguments(unknown: Iterable[str], known: Sequence[str]) -> str:
     pairs, hints = [], []
     for name in unknown:
         elsewhere = "max_len" if name in _LENGTHS else _ELSEWHERE.get(name)
-        close = difflib.get_close_matches(name, known, n=1)
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
         if name in _LENGTHS and "max_len" not in known:
             hints.append(f" No `{name}` is needed: any length is taken.")
         elif name in OPTION_NAMES:
             hints.append(f" `{name}` is an option of the layers that encode.")
         elif name == "preset":
-            hints.append(" The name of a preset is for `from_preset`.")
+            hints.append(" Layers that encode have `from_preset` for its name.")
         else:
             meant = [elsewhere] if elsewhere in known else close
             pairs += [f"`{argument}` for `{name}`" for argument in meant]

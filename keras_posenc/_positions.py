@@ -12,7 +12,7 @@ from keras import ops
 from keras_posenc import _backend
 from keras_posenc._arguments import (
     finite_number,
-    integer,
+    integer_below,
     non_negative_number,
     number_range,
     positive_integer,
@@ -28,6 +28,10 @@ class HostPositions:
 
     def __init__(self, values: Any):
         self.values = values
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.shape(self.values)
 
 
 def checked_numbers(name: str, values: Any) -> Any:
@@ -209,6 +213,10 @@ def _start_message(received: Any, vector: bool) -> str:
     )
 
 
+# As far from 0, places can be counted on in int32.
+_MOST = 2**30
+
+
 def positions_from_mask(
     mask: Any,
     rank: int = 1,
@@ -245,8 +253,8 @@ def positions_from_mask(
         TypeError: If an argument is no number, or `start`, or without `normalize`
             `masked`, is no integer.
         ValueError: If `mask` has another number of dimensions, if `normalize` is no
-            pair, the lower number first, if a number is not finite, if `eps` is
-            negative, or if there is one without `normalize`.
+            pair, the lower number first, if a number is not finite, or an integer
+            beyond 2^30, if `eps` is negative, or if there is one without `normalize`.
 
     Example:
         >>> import numpy as np
@@ -262,7 +270,7 @@ def positions_from_mask(
         - Carion et al., 2020, arXiv:2005.12872 (the normalized count of DETR).
     """
     rank = positive_integer("rank", rank)
-    start = integer("start", start)
+    start = integer_below("start", start, _MOST)
     limits = number_range("normalize", normalize)
     eps = non_negative_number("eps", eps)
     if eps and limits is None:
@@ -271,8 +279,11 @@ def positions_from_mask(
             f"eps={eps!r}"
         )
     if masked is not None:
-        checked = integer if limits is None else finite_number
-        masked = checked("masked", masked)
+        masked = (
+            integer_below("masked", masked, _MOST)
+            if limits is None
+            else finite_number("masked", masked)
+        )
     mask = ops.cast(ops.convert_to_tensor(mask), "bool")
     if len(mask.shape) != rank + 1:
         raise ValueError(

@@ -226,9 +226,10 @@ def _draw_maps(table: Floats, ax: Axes | None) -> tuple[Figure, Any]:
     panels = _Panels(len(shown), _columns(len(shown), _COLUMNS), sizes)
     with _canvas(ax, panels.inches) as ax:
         maps = panels.axes(ax)
+        name = "channel " if panels.inches_in(ax) > _LONG_TITLE else ""
         for panel, channel in zip(maps, shown, strict=True):
             image = panel.imshow(table[..., channel], aspect=panels.aspect, **colours)
-            panel.set_title(f"channel {channel}", fontsize="small")
+            panel.set_title(f"{name}{channel}", fontsize="small")
         _name_axes(maps[panels.lower_left], "axis 0", "axis 1")
         _colour_bar(image, ax, "encoding")
     return ax.figure, maps
@@ -340,9 +341,16 @@ def _draw_spectrum(ax: Axes, waves: Spectrum, sizes: tuple[int, ...] | None) -> 
     _open_frame(ax)
     entries = _legend_of_spectrum(waves, sizes)
     below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 2}
-    # In a figure that makes no room for it, what lies below would be cut off.
-    place = below if ax.figure.get_layout_engine() else {"loc": "best"}
+    place = below if _makes_room(ax.figure) else {"loc": "best"}
     ax.legend(handles=entries, fontsize="small", **place)
+
+
+def _makes_room(figure: Any) -> bool:
+    """Whether what lies beside the axes is not cut off."""
+    from matplotlib.layout_engine import PlaceHolderLayoutEngine
+
+    engine = figure.get_layout_engine()
+    return not (engine is None or isinstance(engine, PlaceHolderLayoutEngine))
 
 
 def _shade_marked(ax: Axes, waves: Spectrum, sizes: tuple[int, ...] | None) -> None:
@@ -514,6 +522,11 @@ class _Panels:
             self.rows * (self._height + self._gap) + 2 * _TITLE,
         )
 
+    def inches_in(self, ax: Axes) -> float:
+        """How wide one is, in place of `ax`."""
+        width = ax.get_window_extent().width / ax.figure.dpi / self.columns
+        return width * self._width / (self._width + _GAP)
+
     def axes(self, ax: Axes) -> Any:
         """An array of Axes, row by row, in place of `ax`."""
         ax.set_axis_off()
@@ -538,6 +551,8 @@ class _Panels:
 # Inches: what panels have of the width of a page, how wide they are at most, with and
 # without a title, the room for a title above one, and the space between two.
 _PAGE, _LARGE, _SMALL, _TITLE, _GAP = 5.8, 2.0, 1.2, 0.27, 0.07
+# And what "channel 100" takes above one.
+_LONG_TITLE = 0.72
 
 
 def _colour_bar(image: Any, ax: Axes, label: str) -> None:

@@ -194,7 +194,7 @@ def test_options_of_what_a_sum_adds():
     penc = kp.PositionalEncoding1D(8)
     with pytest.raises(ValueError, match=r" `scale` is an option of the layers that e"):
         kp.Summer(penc, scale=2)  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match=r" The name of a preset is for `from_preset`"):
+    with pytest.raises(ValueError, match=r" Layers that encode have `from_preset` for"):
         kp.PositionalEncoding1D(8, preset="mae")
 
 

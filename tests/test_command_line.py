@@ -313,6 +313,10 @@ def test_vector_graphics():
         ("show detr 10 12", "unrecognized arguments: 10 12 (sizes follow --shape)"),
         ("table --shape 9 --channels 8 --zzz", "unrecognized arguments: --zzz\n"),
         ("table --shape 9", "required: --channels"),
+        ("show", "required: --shape, --channels"),
+        ("table --shape 9 --channels 8 --plot pie", "arguments: --plot\n"),
+        ("show -- mae --shape 4 --channels 8", "--shape 4 --channels 8\n"),
+        (f"{TABLE} --max-wave 9", "(perhaps --max-wavelength for --max-wave?)"),
         (
             "table --shape 14x20 --channels 8",
             "--shape: invalid integer: '14x20' (the sizes of two axes are written 14 ",

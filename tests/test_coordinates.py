@@ -130,6 +130,26 @@ def test_a_call_of_a_subclass_is_called_as_keras_does():
     assert_close(Scope()(x, training=True), exact([1.0, 2.5]))
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_what_goes_through_keras_keeps_its_digits(form: str):
+    layer = coordinates(activity_regularizer="l2")
+    for _ in range(2):
+        assert_close(layer(FORMS[form]), exact(FORMS[form]))
+    exactly = kp.encode(TIMESTAMPS, CHANNELS)
+    np.testing.assert_array_equal(to_numpy(layer(TIMESTAMPS)), to_numpy(exactly))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_subclass_that_has_a_call_takes_what_its_parent_takes(form: str):
+    class Negative(kp.CoordinateEncoding):
+        def call(self, inputs: Any) -> Any:
+            return -super().call(inputs)
+
+    layer = Negative(CHANNELS)
+    for _ in range(2):
+        assert_close(layer(FORMS[form]), -exact(FORMS[form]))
+
+
 def test_what_a_regularizer_says_of_arrays():
     layer = coordinates(activity_regularizer=keras.regularizers.L2(0.5))
     outputs = to_numpy(layer(np.array([1.0, 2.5])))

@@ -420,15 +420,25 @@ def test_similarity_takes_the_position_first():
         plot.similarity(kp.PositionalEncoding1D(8), 200)
 
 
-@pytest.mark.parametrize("layout", [None, "constrained"])
-def test_the_legend_is_in_the_picture(layout: Any):
-    figure, ax = plt.subplots(layout=layout)
+@pytest.mark.parametrize(("channels", "name"), [(24, "{}"), (4, "channel {}")])
+def test_titles_of_narrow_maps_are_numbers(channels: int, name: str):
+    _, (left, _) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
+    _, maps = plot.encoding(kp.PositionalEncoding2D(channels), (4, 4), ax=left)
+    titles = [name.format(number) for number in range(channels)]
+    assert [panel.get_title() for panel in maps] == titles
+
+
+@pytest.mark.parametrize("room", ["none", "constrained", "no longer"])
+def test_the_legend_is_in_the_picture(room: str):
+    figure, ax = plt.subplots(layout=None if room == "none" else "constrained")
+    if room == "no longer":
+        figure.canvas.draw()
+        figure.set_layout_engine("none")
     plot.spectrum(kp.PositionalEncoding2D(64), (14, 20), ax=ax)
     figure.canvas.draw()
     drawn = ax.get_legend().get_window_extent()
     assert figure.bbox.count_contains(drawn.corners()) == 4
-    below = drawn.y1 < ax.bbox.y0
-    assert below == (layout is not None)
+    assert (drawn.y1 < ax.bbox.y0) == (room == "constrained")
 
 
 def test_wavelengths_are_those_of_the_formula():

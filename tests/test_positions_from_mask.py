@@ -321,6 +321,8 @@ def test_a_lone_place_that_counts_as_0_is_at_the_lower_end():
     [
         ({"start": 1.5}, TypeError, r"^`start` must be an integer\. .*=1\.5$"),
         ({"start": True}, TypeError, r"^`start` must be an integer"),
+        ({"start": 2**40}, ValueError, r"^`start` must be an integer, less than 10737"),
+        ({"masked": -(2**31)}, ValueError, r"^`masked` must be an integer, less th"),
         ({"masked": 1.5}, TypeError, r"^`masked` must be an integer\. .*=1\.5$"),
         (
             {"masked": "a", "normalize": (0, 1)},

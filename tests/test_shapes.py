@@ -116,16 +116,17 @@ def test_channels_that_the_input_has_elsewhere_warn(
     layer = kp.Summer(make()) if summed else make()
     inputs = keras.Input(shape) if symbolic else np.zeros((2, *shape))
     dim, other = dims
+    to = "first" if other == 1 else "last"
     message = (
         rf"with channels=64 found {shape[dim - 1]} channels in dimension {dim}, and 64 "
-        rf"in dimension {other}, which the other `data_format` is for\. Received:"
+        rf"in dimension {other}, which data_format='channels_{to}' is for\. Received:"
     )
     with pytest.warns(UserWarning, match=message):
         layer(inputs)
 
 
 def test_more_channels_than_there_are_elsewhere_warn():
-    message = r"makes 4 channels, .* 8 channels, and 3 in dimension 1, which the other"
+    message = r"makes 4 channels, .* 8 channels, and 3 in dimension 1, which data_f"
     with pytest.warns(UserWarning, match=message):
         kp.PositionalEncoding2D(3)(np.zeros((1, 3, 8, 8)))
 
