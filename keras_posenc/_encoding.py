@@ -493,14 +493,18 @@ class PositionalEncoding1D(_FixedRank):
             has its channels. Defaults to `"channels_last"`.
         max_wavelength: Float. The base of the geometric series of wavelengths, in
             units of `2 * pi` positions. Positive. Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
-            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
-            torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
+            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
+            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
+            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
+            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
+            policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, x, channels)`, or `(batch, channels, x)`
             with `data_format="channels_first"`, of any dtype. Only its shape matters.
-        start_index, positions: As in `PositionalEncoding`.
+        start_index, positions: Where positions start to count, or the positions
+            themselves, as in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -554,14 +558,18 @@ class PositionalEncoding2D(_FixedRank):
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions. Positive.
             Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
-            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
-            torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
+            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
+            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
+            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
+            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
+            policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, x, y, channels)`, or `(batch, channels, x, y)`
             with `data_format="channels_first"`, of any dtype. Only its shape matters.
-        start_index, positions: As in `PositionalEncoding`.
+        start_index, positions: Where positions start to count, or the positions
+            themselves, as in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -616,15 +624,19 @@ class PositionalEncoding3D(_FixedRank):
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions. Positive.
             Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
-            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
-            torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
+            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
+            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
+            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
+            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
+            policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, x, y, z, channels)`, or
             `(batch, channels, x, y, z)` with `data_format="channels_first"`, of any
             dtype. Only its shape matters.
-        start_index, positions: As in `PositionalEncoding`.
+        start_index, positions: Where positions start to count, or the positions
+            themselves, as in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -674,14 +686,18 @@ class PositionalEncodingPermute1D(_FixedChannelsFirst):
         dtype_override: Another name of `dtype`. Defaults to `None`.
         max_wavelength: Float. The base of the geometric series of wavelengths, in
             units of `2 * pi` positions. Positive. Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
-            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
-            torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
+            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
+            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
+            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
+            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
+            policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, channels, x)`, of any dtype. Only its
             shape matters.
-        start_index, positions: As in `PositionalEncoding`.
+        start_index, positions: Where positions start to count, or the positions
+            themselves, as in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -733,14 +749,18 @@ class PositionalEncodingPermute2D(_FixedChannelsFirst):
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions. Positive.
             Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
-            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
-            torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
+            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
+            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
+            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
+            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
+            policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, channels, x, y)`, of any dtype. Only its
             shape matters.
-        start_index, positions: As in `PositionalEncoding`.
+        start_index, positions: Where positions start to count, or the positions
+            themselves, as in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the
@@ -795,14 +815,18 @@ class PositionalEncodingPermute3D(_FixedChannelsFirst):
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions. Positive.
             Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`, and base layer arguments
-            such as `name` and `dtype`. `dtype` takes a string, a NumPy, TensorFlow,
-            torch or JAX dtype, or a dtype policy.
+        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
+            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
+            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
+            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
+            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
+            policy.
 
     Call arguments:
         inputs: Tensor of shape `(batch, channels, x, y, z)`, of any dtype. Only its
             shape matters.
-        start_index, positions: As in `PositionalEncoding`.
+        start_index, positions: Where positions start to count, or the positions
+            themselves, as in `PositionalEncoding`.
 
     Returns:
         Tensor of the input's shape, but for channels that there are not, in the

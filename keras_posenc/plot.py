@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["encoding", "similarity", "spectrum"]
 
+
+def __dir__() -> list[str]:
+    # For those who complete names: not what the module imports.
+    return [*__all__, "AXIS_COLORS", "STYLE", "TEXT"]
+
+
 # Of a contrast of 3 and more with white and with #0d1117, a dark page.
 TEXT = "#7d8590"
 AXIS_COLORS = ("#2f81f7", "#e05d44", "#1f9d8a", "#db61a2", "#a371f7", "#bf8700")

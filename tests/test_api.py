@@ -247,6 +247,26 @@ def test_docstring_of_a_function_has_every_section_in_order(name: str):
     ]
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in CLASSES if "PositionalEncoding" in name]
+)
+def test_docstring_names_every_option(name: str):
+    text = inspect.getdoc(getattr(keras_posenc, name)) or ""
+    options = [*WaveArguments.__annotations__, "grid", "prefix_tokens"]
+    entries = r"`{0}`|^ +{0}: "
+    assert [
+        option
+        for option in options
+        if not re.search(entries.format(option), text, re.MULTILINE)
+    ] == []
+
+
+def test_plot_completes_to_what_is_for_users():
+    assert dir(keras_posenc.plot) == [
+        *("AXIS_COLORS", "STYLE", "TEXT", "encoding", "similarity", "spectrum")
+    ]
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_only_leading_arguments_are_positional(name: str):
     """What follows them cannot be given by place, and so by mistake."""
