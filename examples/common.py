@@ -19,7 +19,7 @@ OTHER_COLOUR = AXIS_COLORS[2]
 # Inches. Small, so that a phone, which shows two thirds of this width, can show text.
 WIDTH = 5.4
 
-# They are for light and for dark pages, and need no display.
+# Pictures for light and for dark pages.
 mpl.rcParams.update({**STYLE, "savefig.dpi": 140})
 
 

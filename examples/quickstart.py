@@ -117,7 +117,7 @@ def draw_encoding(path: Path, size: int = 25) -> None:
                 encoding[..., channel], cmap="coolwarm", vmin=-1, vmax=1
             )
             axis.set(xticks=[], yticks=[])
-        left.suptitle(f"channels 0, 2 to {channel}")
+        left.suptitle(f"channels 0, 2 to {CHANNELS - 2}")
         left.colorbar(image, ax=axes, location="bottom", label="encoding")
         axis = right.subplots()
         image = axis.imshow(encoding @ encoding[size // 2, size // 2])

@@ -157,7 +157,7 @@ def _number_named(
     try:
         return _number(value, "", valid)
     except (TypeError, ValueError) as error:
-        # Not written before, as above.
+        # Not written before: torch.compile cannot write out numbers that it keeps open.
         raise type(error)(
             f"`{name}` must be a {kind}. Received: {name}={value!r}"
         ) from None

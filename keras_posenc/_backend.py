@@ -121,6 +121,15 @@ def foreign_backend(x: Any) -> str | None:
     return None if owner == BACKEND else owner
 
 
+@functools.cache
+def pass_unseen(cls: type) -> None:
+    """Lets instances of `cls` through what JAX transforms, such as `RematScope`."""
+    if BACKEND == "jax":
+        import jax
+
+        jax.tree_util.register_static(cls)
+
+
 def is_eager(x: Any) -> bool:
     """Whether `x` holds numbers now, and what is made for it can be used again.
 

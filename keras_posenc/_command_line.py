@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = getattr(given, "parser", parser)
     if unknown:
         # Before what is missing, which may be a flag that was misspelt.
-        command.error(_of_unknown_words(unknown, command))
+        command.error(_of_unknown_words(unknown, command, given))
     try:
         given.run(given)
         sys.stdout.flush()  # here, where an error can still be told
@@ -85,16 +85,21 @@ def _without_exponent(word: str) -> str:
     return word
 
 
-def _of_unknown_words(words: list[str], parser: argparse.ArgumentParser) -> str:
-    flags = re.findall(r"--[\w-]+", parser.format_help())
+def _of_unknown_words(
+    words: list[str], parser: argparse.ArgumentParser, given: argparse.Namespace
+) -> str:
+    lines = re.MULTILINE
+    flags = re.findall(r"^  (?:-\w.*, )?(--[\w-]+)", parser.format_help(), lines)
     close = {word: _close_flag(word, flags) for word in words}
     meant = ", ".join(f"{flag} for {word}" for word, flag in close.items() if flag)
     perhaps = f" (perhaps {meant}?)" if meant else ""
-    sizes = " (sizes follow --shape)" if all(map(str.isdigit, words)) else ""
-    return f"unrecognized arguments: {' '.join(words)}{perhaps or sizes}"
+    if all(map(str.isdigit, words)) and getattr(given, "shape", 0) is None:
+        perhaps = " (sizes follow --shape)"
+    return f"unrecognized arguments: {' '.join(words)}{perhaps}"
 
 
 def _close_flag(word: str, flags: list[str]) -> str | None:
+    word, _, _ = word.partition("=")
     if not word.startswith("--") or word in flags:
         return None
     longer = [flag for flag in flags if flag.startswith(word)]

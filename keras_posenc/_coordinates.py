@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Unpack
 
 import keras
 
+from keras_posenc import _backend
 from keras_posenc._arguments import positive_integer
 from keras_posenc._encoding import OptionArguments, warn_of_silent_axes
 from keras_posenc._evaluate import encode_positions
@@ -34,7 +35,8 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
 
     Keras rounds real values before this layer can see them: to float32 as a model gets
     them, so subtract an origin first; and under a mixed policy to float16 or bfloat16,
-    as a layer or model of your own gets them, unless it says `autocast=False`.
+    as a layer or model of your own gets them, unless it says `autocast=False`. A
+    subclass that has a `call` of its own is given tensors, like any layer.
 
     Args:
         channels: Integer. Channels of the encoding. Positive.
@@ -99,8 +101,8 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
             self.build(values.shape)
         if not kwargs and self._only_encodes():
             return self.call(values)
-        if self._call_is_ours:
-            # Keras would make a tensor of an array, with float32 at best on JAX.
+        if self._call_is_ours and _backend.BACKEND == "jax":
+            # Keras would make a tensor of an array, which has float32 at best there.
             return super().__call__(inputs=HostPositions(values), **kwargs)
         return super().__call__(values, **kwargs)
 

@@ -108,10 +108,12 @@ class EncodingLayer(keras.layers.Layer):
             # most calls have a shape that fits, and what costs 1 us when repeated
             # costs 5 between two passes over memory.
             self._check_call(inputs, kwargs)
-            if "mask" in kwargs:
+            known = self.call_signature_parameters
+            if "mask" in kwargs and "mask" not in known:
+                hint = ", and `positions_from_mask(mask)` makes `positions` of one"
                 raise TypeError(
-                    f"{type(self).__name__} takes no `mask`: masks pass through, and "
-                    "`positions_from_mask(mask)` makes `positions` of one."
+                    f"{type(self).__name__} takes no `mask`: masks pass through"
+                    f"{hint if 'positions' in known else ''}."
                 ) from error
             if isinstance(error.__context__, MemoryError):
                 # NumPy's, which Keras cannot repeat: what it raises has no text.
@@ -124,7 +126,7 @@ class EncodingLayer(keras.layers.Layer):
         self.check_where(tuple(inputs.shape), **where)
 
     def warn_of_foreign(self, inputs: Any) -> None:
-        """Keras makes a tensor of its own backend of it, which the caller may not."""
+        """Warns where `inputs` are of another backend: Keras makes its own of them."""
         owner = _backend.foreign_backend(inputs)
         if owner is not None:
             warn(

@@ -196,7 +196,8 @@ _ELSEWHERE = {
     "temperature": "max_wavelength",
     "theta": "max_wavelength",
 }
-# What those ask for that make a table beforehand.
+_HAVE_OPTIONS = "`PositionalEncoding` and `CoordinateEncoding`"
+# The names that other packages have for the longest length.
 _LENGTHS = {
     "length",
     "max_len",
@@ -219,9 +220,9 @@ def hint_at_arguments(unknown: Iterable[str], known: Sequence[str]) -> str:
         if name in _LENGTHS and "max_len" not in known:
             hints.append(f" No `{name}` is needed: any length is taken.")
         elif name in OPTION_NAMES:
-            hints.append(f" `{name}` is an option of the layers that encode.")
+            hints.append(f" `{name}` is an option of {_HAVE_OPTIONS}.")
         elif name == "preset":
-            hints.append(" Layers that encode have `from_preset` for its name.")
+            hints.append(f" `from_preset` of {_HAVE_OPTIONS} takes its name.")
         else:
             meant = [elsewhere] if elsewhere in known else close
             pairs += [f"`{argument}` for `{name}`" for argument in meant]

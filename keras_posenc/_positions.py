@@ -27,6 +27,7 @@ class HostPositions:
     """
 
     def __init__(self, values: Any):
+        _backend.pass_unseen(HostPositions)
         self.values = values
 
     @property
@@ -83,6 +84,13 @@ def _dtype_name(dtype: Any) -> str:
         return keras.backend.standardize_dtype(dtype)
     except ValueError:
         return "bool"
+
+
+def known_shape(value: Any) -> tuple[Any, ...] | None:
+    """That of a tensor or an array, unless a graph knows not even its rank."""
+    if not (isinstance(value, np.ndarray) or is_tensor(value)):
+        return None
+    return None if getattr(value.shape, "rank", 0) is None else tuple(value.shape)
 
 
 def is_tensor(value: Any) -> bool:
@@ -202,7 +210,7 @@ def largest_start(start_index: Any) -> int | None:
 def _start_message(received: Any, vector: bool) -> str:
     # On its own: torch.compile cannot write out the tensor that was received.
     also = " or of one for each element of the batch" if vector else ""
-    shape = tuple(getattr(received, "shape", ()))
+    shape = known_shape(received) or ()
     given = (
         f"start_index of shape {shape} and dtype {received.dtype}"
         if len(shape) > 1  # a second input, and none that a line can hold
@@ -213,8 +221,8 @@ def _start_message(received: Any, vector: bool) -> str:
     )
 
 
-# As far from 0, places can be counted on in int32.
-_MOST = 2**30
+# So that what is counted from there on fits int32.
+_LARGEST_START = 2**30
 
 
 def positions_from_mask(
@@ -270,7 +278,7 @@ def positions_from_mask(
         - Carion et al., 2020, arXiv:2005.12872 (the normalized count of DETR).
     """
     rank = positive_integer("rank", rank)
-    start = integer_below("start", start, _MOST)
+    start = integer_below("start", start, _LARGEST_START)
     limits = number_range("normalize", normalize)
     eps = non_negative_number("eps", eps)
     if eps and limits is None:
@@ -280,7 +288,7 @@ def positions_from_mask(
         )
     if masked is not None:
         masked = (
-            integer_below("masked", masked, _MOST)
+            integer_below("masked", masked, _LARGEST_START)
             if limits is None
             else finite_number("masked", masked)
         )

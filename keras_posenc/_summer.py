@@ -57,8 +57,6 @@ class Summer(EncodingLayer):
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
     """
 
-    _known = ("penc",)
-
     def __init__(
         self,
         penc: keras.layers.Layer,

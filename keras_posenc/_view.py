@@ -20,7 +20,7 @@ from keras_posenc._coordinates import CoordinateEncoding
 from keras_posenc._encoding import PositionalEncoding
 from keras_posenc._evaluate import host_points, host_table
 from keras_posenc._options import WaveOptions
-from keras_posenc._positions import checked_numbers
+from keras_posenc._positions import checked_numbers, known_shape
 from keras_posenc._presets import preset_options
 from keras_posenc._sinusoid import SinusoidEncoding
 from keras_posenc._summer import Summer
@@ -125,8 +125,9 @@ def view_of(x: Any, sizes: Any, channels: Any, name: str = "shape") -> View:
 
 
 def _described(x: Any) -> str:
-    if hasattr(x, "shape"):  # whose numbers would bury the message
-        return f"x of shape {tuple(x.shape)} (of type {type(x).__name__})"
+    shape = known_shape(x)
+    if shape is not None:  # whose numbers would bury the message
+        return f"x of shape {shape} (of type {type(x).__name__})"
     return f"x={x!r} (of type {type(x).__name__})"
 
 

@@ -346,9 +346,14 @@ def _draw_spectrum(ax: Axes, waves: Spectrum, sizes: tuple[int, ...] | None) -> 
     ax.locator_params(axis="x", integer=True)
     _open_frame(ax)
     entries = _legend_of_spectrum(waves, sizes)
-    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 2}
+    wide = ax.get_window_extent().width / ax.figure.dpi > _TWO_COLUMNS
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 1 + wide}
     place = below if _makes_room(ax.figure) else {"loc": "best"}
     ax.legend(handles=entries, fontsize="small", **place)
+
+
+# Inches that the legend takes side by side.
+_TWO_COLUMNS = 4.5
 
 
 def _makes_room(figure: Any) -> bool:

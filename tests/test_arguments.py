@@ -192,9 +192,9 @@ def test_two_numbers_are_no_length_and_channels():
 
 def test_options_of_what_a_sum_adds():
     penc = kp.PositionalEncoding1D(8)
-    with pytest.raises(ValueError, match=r" `scale` is an option of the layers that e"):
+    with pytest.raises(ValueError, match=r" `scale` is an option of `Positional"):
         kp.Summer(penc, scale=2)  # type: ignore[call-arg]
-    with pytest.raises(ValueError, match=r" Layers that encode have `from_preset` for"):
+    with pytest.raises(ValueError, match=r" `from_preset` of `PositionalEnc"):
         kp.PositionalEncoding1D(8, preset="mae")
 
 
@@ -215,9 +215,27 @@ def test_a_second_input():
         kp.Summer(kp.PositionalEncoding1D(8))(x, x)
 
 
-def test_an_unknown_option_that_is_like_no_other_gets_no_hint():
+@pytest.mark.parametrize("name", ["colour", "batch_first", "shape"])
+def test_an_unknown_option_that_is_like_no_other_gets_no_hint(name: str):
     with pytest.raises(ValueError, match=r"^Unrecognized [^.]*$"):
-        kp.PositionalEncoding1D(8, colour="red")
+        kp.PositionalEncoding1D(8, **{name: 1})
+
+
+@pytest.mark.parametrize("name", ["dtype", "dtype_override"])
+def test_only_a_number_may_be_meant_as_a_length(name: str):
+    with pytest.raises(ValueError, match=r"not quantized\. Received: "):
+        kp.PositionalEncoding1D(8, **{name: "x"})
+    with pytest.raises(ValueError, match=r"not quantized\. Received: "):
+        kp.PositionalEncoding1D(8, dtype=3)
+
+
+def test_a_mask_that_a_subclass_takes():
+    class Masked(kp.PositionalEncoding1D):
+        def call(self, inputs: Any, mask: Any = None) -> Any:
+            raise RuntimeError("of my own")
+
+    with pytest.raises(RuntimeError, match="of my own"):
+        Masked(8)(np.zeros((1, 3, 8)), mask=np.ones((1, 3), "bool"))
 
 
 def test_the_permute_layers_fix_their_data_format():

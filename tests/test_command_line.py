@@ -316,6 +316,9 @@ def test_vector_graphics():
         ("show", "required: --shape, --channels"),
         ("table --shape 9 --channels 8 --plot pie", "arguments: --plot\n"),
         ("show -- mae --shape 4 --channels 8", "--shape 4 --channels 8\n"),
+        ("show mae --shape 9 9 --channels 8 12", "arguments: 12\n"),
+        ("--shape=4", "unrecognized arguments: --shape=4\n"),
+        (f"{TABLE} --max-wave=9", "(perhaps --max-wavelength for --max-wave=9?)"),
         (f"{TABLE} --max-wave 9", "(perhaps --max-wavelength for --max-wave?)"),
         (
             "table --shape 14x20 --channels 8",

@@ -150,6 +150,24 @@ def test_a_subclass_that_has_a_call_takes_what_its_parent_takes(form: str):
         assert_close(layer(FORMS[form]), -exact(FORMS[form]))
 
 
+if BACKEND == "jax":
+
+    def test_arrays_that_are_computed_again_for_gradients():
+        with keras.RematScope(mode="full"):
+            layer = coordinates(activity_regularizer="l2")
+            places = kp.PositionalEncoding1D(CHANNELS)
+        expected = to_numpy(kp.encode(TIMESTAMPS, CHANNELS))
+        np.testing.assert_array_equal(to_numpy(layer(TIMESTAMPS)), expected)
+        x = np.zeros((1, *TIMESTAMPS.shape, CHANNELS))
+        found = to_numpy(places(x, positions=TIMESTAMPS))[0]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_unknown_arguments_beside_an_array():
+    with pytest.raises(TypeError, match="foo"):
+        coordinates()(np.array([1.0]), foo=1)
+
+
 def test_what_a_regularizer_says_of_arrays():
     layer = coordinates(activity_regularizer=keras.regularizers.L2(0.5))
     outputs = to_numpy(layer(np.array([1.0, 2.5])))

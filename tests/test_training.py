@@ -584,8 +584,13 @@ if BACKEND == "torch":
 
     def test_hooks_of_torch_are_called_for_arrays():
         layer = kp.CoordinateEncoding(4)
-        called: list[str] = []
-        layer.register_forward_hook(lambda *_: called.append("hook"))
+        given: list[Any] = []
+        layer.register_forward_hook(lambda _, args, __: given.append(args[0]))
+        stamps = np.array([1_700_000_000.5, 2.5])
         for _ in range(2):
-            layer(np.array([1.0, 2.5]))
-        assert called == ["hook"] * 2
+            outputs = layer(stamps)
+        expected = to_numpy(kp.encode(stamps, 4))
+        np.testing.assert_allclose(to_numpy(outputs), expected, atol=1e-6)
+        for values in given:
+            np.testing.assert_array_equal(to_numpy(values), stamps)
+        assert len(given) == 2
