@@ -75,12 +75,21 @@ def run_tensorflow() -> tuple[float, float]:
 
 def train_torch(number: int, count: int, folder: Path) -> None:
     """Trains in one of `count` processes, which take one part of each batch."""
-    import torch
     from torch import distributed
 
     # They find each other by a file.
     meeting = (folder / f"meeting{count}").as_uri()
     distributed.init_process_group("gloo", meeting, rank=number, world_size=count)
+    loss = train_part(number, count)
+    # The model is gone by now: after the group, it might wait for it for ever.
+    distributed.destroy_process_group()
+    (folder / f"loss{count}").write_text(str(loss))
+
+
+def train_part(number: int, count: int) -> float:
+    import torch
+    from torch import distributed
+
     model = torch.nn.parallel.DistributedDataParallel(build_model())
     optimizer = torch.optim.Adam(model.parameters())
     x, y = map(torch.as_tensor, make_data())
@@ -94,8 +103,7 @@ def train_torch(number: int, count: int, folder: Path) -> None:
             optimizer.step()
             mean += loss.detach() * BATCH / len(x) / count
     distributed.all_reduce(mean)  # sums the parts
-    distributed.destroy_process_group()
-    (folder / f"loss{count}").write_text(str(mean.item()))
+    return mean.item()
 
 
 def run_torch() -> tuple[float, float]:

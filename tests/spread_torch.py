@@ -47,8 +47,10 @@ def main(rendezvous: str, number: int) -> None:
         rank=number,
         world_size=PROCESSES,
     )
-    model = DistributedDataParallel(spread_model.build())
-    losses = {"DistributedDataParallel": trained(model, number, PROCESSES)}
+    # No name for the model, so that it goes before the process group does: the other
+    # way round, its destructor may wait for a thread that waits for the interpreter.
+    together = trained(DistributedDataParallel(spread_model.build()), number, PROCESSES)
+    losses = {"DistributedDataParallel": together}
     distributed.destroy_process_group()
     if number == 0:
         losses["one"] = trained(spread_model.build(), 0, 1)

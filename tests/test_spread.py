@@ -20,6 +20,8 @@ from cases import LAYERS, ROUNDING, SUM_ROUNDING, Case
 from modes import BACKEND
 
 Facts = dict[str, Any]
+# Seconds. It takes 20, or a minute on a busy machine.
+PATIENCE = 600
 HERE = Path(__file__).parent
 ENVIRONMENT = {
     **os.environ,
@@ -54,7 +56,11 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
         processes = [start("spread_torch.py", meeting, number) for number in "01"]
     else:
         processes = [start(f"spread_{BACKEND}.py")]
-    printed = [process.communicate()[0] for process in processes]
+    try:
+        printed = [process.communicate(timeout=PATIENCE)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()  # what waits for ever, or for another that has failed
     assert [process.returncode for process in processes] == [0] * len(processes)
     return json.loads(printed[0])
 
