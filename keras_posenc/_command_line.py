@@ -103,6 +103,7 @@ def _close_flag(word: str, flags: list[str]) -> str | None:
     if not word.startswith("--") or word in flags:
         return None
     longer = [flag for flag in flags if flag.startswith(word)]
+    # `--plot`, a flag of the other command, is like `--split` by 0.77.
     close = longer or difflib.get_close_matches(word, flags, n=1, cutoff=0.8)
     return close[0] if close else None
 
