@@ -5,48 +5,29 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 import numpy as np
+
+T = TypeVar("T")
 
 _COMPUTE_DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 
 def positive_integer(name: str, value: Any, *, hint: str = "") -> int:
     """`value` as a plain `int`, so that NumPy integers survive a JSON config."""
-    try:
-        integer = _index(value)
-    except TypeError:
-        error: type[Exception] = TypeError
-    else:
-        if integer > 0:
-            return integer
-        error = ValueError
-    # Not written before: torch.compile cannot write out numbers that it keeps open.
-    raise error(
-        f"`{name}` must be a positive integer{hint}. Received: {name}={value!r}"
-    )
+    kind = f"a positive integer{hint}"
+    return _read(name, value, kind, lambda: _integer(value, lambda number: number > 0))
 
 
 def non_negative_integer(name: str, value: Any) -> int:
-    message = f"`{name}` must be an integer, not negative. Received: {name}={value!r}"
-    try:
-        integer = _index(value)
-    except TypeError:
-        raise TypeError(message) from None
-    if integer < 0:
-        raise ValueError(message)
-    return integer
+    kind = "an integer, not negative"
+    return _read(name, value, kind, lambda: _integer(value, lambda number: number >= 0))
 
 
 def integer(name: str, value: Any) -> int:
-    try:
-        return _index(value)
-    except TypeError:
-        raise TypeError(
-            f"`{name}` must be an integer. Received: {name}={value!r}"
-        ) from None
+    return _read(name, value, "an integer", lambda: _index(value))
 
 
 def integer_below(name: str, value: Any, limit: int) -> int:
@@ -56,6 +37,24 @@ def integer_below(name: str, value: Any, limit: int) -> int:
             f"`{name}` must be an integer, less than {limit} from 0. "
             f"Received: {name}={value!r}"
         )
+    return number
+
+
+def _read(name: str, value: Any, kind: str, read: Callable[[], T]) -> T:
+    """What `read` makes of `value`, or its error in the words of the package."""
+    try:
+        return read()
+    except (TypeError, ValueError) as error:
+        # Not written before: torch.compile cannot write out numbers that it keeps open.
+        raise type(error)(
+            f"`{name}` must be {kind}. Received: {name}={value!r}"
+        ) from None
+
+
+def _integer(value: Any, valid: Callable[[int], bool]) -> int:
+    number = _index(value)
+    if not valid(number):
+        raise ValueError
     return number
 
 
@@ -143,38 +142,22 @@ def _per_axis(
 
 
 def finite_number(name: str, value: Any) -> float:
-    return _number_named(name, value, "finite number", lambda number: True)
+    return _read(name, value, "a finite number", lambda: _number(value, ""))
 
 
 def non_negative_number(name: str, value: Any) -> float:
-    kind = "finite number, not negative"
-    return _number_named(name, value, kind, lambda number: number >= 0)
-
-
-def _number_named(
-    name: str, value: Any, kind: str, valid: Callable[[float], bool]
-) -> float:
-    try:
-        return _number(value, "", valid)
-    except (TypeError, ValueError) as error:
-        # Not written before: torch.compile cannot write out numbers that it keeps open.
-        raise type(error)(
-            f"`{name}` must be a {kind}. Received: {name}={value!r}"
-        ) from None
+    kind = "a finite number, not negative"
+    return _read(
+        name, value, kind, lambda: _number(value, "", lambda number: number >= 0)
+    )
 
 
 def number_range(name: str, value: Any) -> tuple[float, float] | None:
     """A pair of numbers, the lower one first, or None."""
     if value is None:
         return None
-    try:
-        return _low_and_high(value)
-    except (TypeError, ValueError) as error:
-        # Written now, as above.
-        raise type(error)(
-            f"`{name}` must be a pair of finite numbers, the lower one first, or None. "
-            f"Received: {name}={value!r}"
-        ) from None
+    kind = "a pair of finite numbers, the lower one first, or None"
+    return _read(name, value, kind, lambda: _low_and_high(value))
 
 
 def _low_and_high(value: Any) -> tuple[float, float]:
