@@ -12,13 +12,12 @@
     presets()                              names of published encodings, each in words
     plot                                   pictures of an encoding
 
-Inside, `_waves` makes waves of the options, `_evaluate` makes numbers of the waves, and
-the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to their input.
+Inside, `_sinusoidal` makes waves of the options, `_engine` makes numbers of the waves,
+and the layers return those or add them: CONTRIBUTING.md has the map.
 """
 
 from keras_posenc import plot, tf_encodings, torch_encodings
 from keras_posenc._coordinates import CoordinateEncoding
-from keras_posenc._encode import encode
 from keras_posenc._encoding import (
     PositionalEncoding,
     PositionalEncoding1D,
@@ -28,11 +27,11 @@ from keras_posenc._encoding import (
     PositionalEncodingPermute2D,
     PositionalEncodingPermute3D,
 )
+from keras_posenc._functions import encode, sinusoidal_table
 from keras_posenc._positions import positions_from_mask
 from keras_posenc._presets import presets
 from keras_posenc._sinusoid import SinusoidEncoding
 from keras_posenc._summer import Summer
-from keras_posenc._table import sinusoidal_table
 from keras_posenc.tf_encodings import (
     TFPositionalEncoding1D,
     TFPositionalEncoding2D,

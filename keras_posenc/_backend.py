@@ -2,6 +2,9 @@
 
 This is the only module that imports a backend, always inside a function and only
 the one that runs, so that importing the package never pulls in another.
+
+In this order: what a number or a tensor is, what is around a call, constants for
+compilers, tensors that are made, and operations.
 """
 
 from __future__ import annotations
@@ -61,36 +64,6 @@ def is_known(size: Any) -> bool:
     return True
 
 
-def may_stay_open(number: Any) -> bool:
-    """Whether `number` may be an `int` that torch.compile knows only as it runs."""
-    return BACKEND == "torch" and type(number) is int
-
-
-def host_constant(function: Callable[P, R]) -> Callable[P, R]:
-    """Marks a pure function of hashable arguments as a constant to compilers.
-
-    torch.compile would trace into it, and rewrite its NumPy as torch operations.
-    """
-    if BACKEND == "torch":
-        import torch
-
-        function = torch.compiler.assume_constant_result(function)
-    return function
-
-
-def aligned(values: np.ndarray) -> np.ndarray:
-    """`values` where vector instructions read them fastest: at a multiple of 64 bytes.
-
-    NumPy starts 16 bytes off, and torch reads them in place: adding a table took 1.1
-    times as long.
-    """
-    room = np.empty(values.nbytes + 64, "uint8")
-    first = -room.ctypes.data % 64
-    moved = room[first : first + values.nbytes].view(values.dtype).reshape(values.shape)
-    moved[...] = values
-    return moved
-
-
 def is_dense(x: Any) -> bool:
     """Whether `x` is an ordinary tensor: neither sparse nor ragged."""
     if isinstance(x, keras.KerasTensor):
@@ -121,13 +94,22 @@ def foreign_backend(x: Any) -> str | None:
     return None if owner == BACKEND else owner
 
 
+def is_tensor(value: Any) -> bool:
+    return ops.is_tensor(value) or isinstance(value, keras.KerasTensor)
+
+
 @functools.cache
-def pass_unseen(cls: type) -> None:
+def hide_from_jax(cls: type) -> None:
     """Lets instances of `cls` through what JAX transforms, such as `RematScope`."""
     if BACKEND == "jax":
         import jax
 
         jax.tree_util.register_static(cls)
+
+
+def are_untied(size: Any, other: Any) -> bool:
+    """Whether jax.export has two symbols for sizes that have to be equal."""
+    return BACKEND == "jax" and None not in (size, other) and size != other
 
 
 def is_eager(x: Any) -> bool:
@@ -178,6 +160,7 @@ def has_hooks(layer: Any) -> bool:
     if BACKEND != "torch":
         return False
     import torch
+    from torch.nn.modules import module
 
     # torch.compile follows no hooks of a layer that it goes around, and would guard
     # each of these.
@@ -186,7 +169,86 @@ def has_hooks(layer: Any) -> bool:
         or layer._forward_pre_hooks
         or layer._backward_hooks
         or layer._backward_pre_hooks
+        or module._global_forward_hooks
+        or module._global_forward_pre_hooks
+        or module._global_backward_hooks
+        or module._global_backward_pre_hooks
     )
+
+
+def host_integers(tensor: Any) -> np.ndarray | None:
+    """The integers of an eager tensor, where it costs next to nothing to read them.
+
+    JAX would have to be waited for, and so would a GPU.
+    """
+    if not is_eager(tensor):
+        return None
+    if BACKEND == "tensorflow":
+        return tensor.numpy()
+    if BACKEND == "torch" and tensor.device.type == "cpu" and outlasts_call(tensor):
+        return tensor.detach().numpy()
+    return None
+
+
+# --- Constants for compilers ---------------------------------------------------------
+
+
+def host_constant(function: Callable[P, R]) -> Callable[P, R]:
+    """Marks a pure function of hashable arguments as a constant to compilers.
+
+    torch.compile would trace into it, and rewrite its NumPy as torch operations. It
+    rebuilds a NamedTuple that was made in the trace only inside of a tuple.
+    """
+    if BACKEND != "torch":
+        return function
+    import torch
+
+    def unpacked(arguments: Any) -> R:
+        return function(*arguments)
+
+    constant = torch.compiler.assume_constant_result(unpacked)
+
+    @functools.wraps(function)
+    def packed(*arguments: P.args, **_: P.kwargs) -> R:
+        return constant(arguments)
+
+    return packed
+
+
+def settled(number: Any) -> Any:
+    """`number`, which torch.compile is then to take for the constant that it is now."""
+    if BACKEND == "torch" and type(number) is float:
+        import torch
+
+        if torch.compiler.is_compiling():
+            from torch.fx.experimental.symbolic_shapes import guard_scalar
+
+            return guard_scalar(number)
+    return number
+
+
+def is_torch_compiling() -> bool:
+    if BACKEND != "torch":
+        return False
+    import torch
+
+    return torch.compiler.is_compiling()
+
+
+def aligned(values: np.ndarray) -> np.ndarray:
+    """`values` where vector instructions read them fastest: at a multiple of 64 bytes.
+
+    NumPy starts 16 bytes off, and torch reads them in place: adding a table took 1.1
+    times as long.
+    """
+    room = np.empty(values.nbytes + 64, "uint8")
+    first = -room.ctypes.data % 64
+    moved = room[first : first + values.nbytes].view(values.dtype).reshape(values.shape)
+    moved[...] = values
+    return moved
+
+
+# --- Tensors that are made -----------------------------------------------------------
 
 
 def device_of(x: Any) -> Any:
@@ -196,7 +258,7 @@ def device_of(x: Any) -> Any:
 
 
 @contextlib.contextmanager
-def lasting_tensors(x: Any) -> Iterator[None]:
+def outside_traces(x: Any) -> Iterator[None]:
     """A scope in which tensors are made where `x` is, and outlast the call."""
     if BACKEND == "tensorflow":
         import tensorflow as tf
@@ -222,8 +284,8 @@ def lasting_tensors(x: Any) -> Iterator[None]:
         yield
 
 
-def is_lasting(tensor: Any) -> bool:
-    """Whether what was made in `lasting_tensors` is of use after the call.
+def outlasts_call(tensor: Any) -> bool:
+    """Whether what was made in `outside_traces` is of use after the call.
 
     A transform of torch.func or a mode of its dispatcher wraps all that is made in it.
     """
@@ -251,39 +313,80 @@ def device_scope(x: Any) -> contextlib.AbstractContextManager[Any]:
 
 
 def to_tensor(values: np.ndarray, x: Any) -> Any:
-    """`values` as a tensor of their dtype where `x` is."""
+    """`values`, a constant of a graph or of many calls, as a tensor where `x` is."""
     if BACKEND == "torch" and not isinstance(x, keras.KerasTensor):
         import torch
 
         # `ops.convert_to_tensor` inspects its argument in a way that torch.compile
         # cannot follow for what `host_constant` returned.
         return torch.as_tensor(values, device=x.device)
+    if BACKEND == "jax" and is_eager(x):
+        import jax
+
+        # `ops.convert_to_tensor` compiles a copy for each new shape, which takes 15 ms.
+        return jax.device_put(values)
     return ops.convert_to_tensor(values)
 
 
-def to_parts(values: np.ndarray, x: Any) -> Any:
-    """`values`, of a batch of one, as a tensor on the devices that an eager `x` is on.
+def put_like(values: np.ndarray, x: Any | None) -> Any:
+    """`values`, of a batch of one, as a tensor on the devices that `x` is on.
 
-    Each gets what goes with its part of `x`, once, and not again at every call.
+    Each gets what goes with its part of `x`, once, and not again at every call. Without
+    an `x`, on the device where Keras makes tensors.
+    """
+    if BACKEND == "jax" and (x is None or is_eager(x)):
+        import jax
+
+        return jax.device_put(
+            values, None if x is None else _jax_parts(x, values.shape)
+        )
+    return ops.convert_to_tensor(values) if x is None else to_tensor(values, x)
+
+
+def tied_sizes(encoding: Any, x: Any, channel_dim: int) -> Any:
+    """`encoding`, whose sizes TensorFlow's running graph compares with those of `x`.
+
+    Only it knows them where they are None. Where they differ, `+` would broadcast one
+    over the other. `stack` takes equal shapes alone, under XLA too, which drops
+    assertions; of nothing, as of these slices, it makes next to no work.
+    """
+    if BACKEND != "tensorflow" or isinstance(x, keras.KerasTensor):
+        return encoding
+    ndim, zeros = len(x.shape), []
+    for dim in range(ndim):
+        if dim == channel_dim or None not in (x.shape[dim], encoding.shape[dim]):
+            continue
+        index = [slice(0)] * ndim
+        index[dim] = slice(None)
+        of_x, own = ops.cast(x[*index], encoding.dtype), encoding[*index]
+        if dim == 0:  # a batch of one broadcasts, and nothing else
+            own = ops.broadcast_to(own, ops.shape(of_x))
+        zeros.append(ops.sum(ops.stack([of_x, own])))
+    return sum(zeros, encoding)
+
+
+@functools.cache
+def one_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, whose first argument hashes, as one call of a compiled program.
+
+    JAX would compile each operation by itself, and take 10 us and more for each.
     """
     if BACKEND != "jax":
-        return to_tensor(values, x)
+        return function
     import jax
 
-    parts = _jax_parts(x, values.shape)
-    if parts is not None and len(parts.device_set) == 1:
-        parts = None  # where `lasting_tensors` says
-    # `ops.convert_to_tensor` compiles a copy for each new shape, which takes 15 ms.
-    return jax.device_put(values, parts)
+    return jax.jit(function, static_argnums=0)
 
 
-def over_batch(encoding: Any, x: Any) -> Any:
+def over_batch(encoding: Any, x: Any, *, cached: bool) -> Any:
     """`encoding`, of a batch of one, once for each element of the batch of `x`.
 
-    Always a tensor of its own: `encoding` is kept, and callers may change what they
-    get in place (torch), donate it (JAX) or lend its memory (TensorFlow).
+    A `cached` one is copied: callers may change what they get in place (torch), donate
+    it (JAX) or lend its memory (TensorFlow).
     """
     batch_size, sizes = shape(x)[0], shape(encoding)[1:]
+    if not cached and encoding.shape[0] == x.shape[0] and is_known(x.shape[0]):
+        return encoding
     if BACKEND == "torch":
         return encoding.expand(batch_size, *sizes).clone()
     if BACKEND == "jax":
@@ -291,7 +394,7 @@ def over_batch(encoding: Any, x: Any) -> Any:
             parts = _jax_parts(x, (batch_size, *sizes))
             return _jax_copies(parts)(encoding, batch_size)
         return _jax_spread(ops.broadcast_to(encoding, (batch_size, *sizes)), x)
-    if BACKEND == "tensorflow" and is_eager(x) and batch_size == 1:
+    if BACKEND == "tensorflow" and cached and is_eager(x) and batch_size == 1:
         import tensorflow as tf
 
         return tf.raw_ops.DeepCopy(x=encoding)
@@ -380,8 +483,8 @@ def sine(angles: Any) -> Any:
     return ops.sin(angles)
 
 
-def divisible(integers: Any) -> Any:
-    """`integers` in a type that has 4096, and division by it, and all their values."""
+def widened(integers: Any) -> Any:
+    """Integers in a type that holds them, and 4096, and that backends can divide."""
     dtype = keras.backend.standardize_dtype(integers.dtype)
     if dtype in ("int8", "int16", "uint8", "uint16"):
         return ops.cast(integers, "int32")
@@ -390,9 +493,9 @@ def divisible(integers: Any) -> Any:
     return integers
 
 
-def wide_integer(number: int) -> Any:
-    """A tensor that can count from `number` on. JAX has 32 bits unless told."""
-    return ops.convert_to_tensor(number, None if BACKEND == "jax" else "int64")
+def as_int32(size: Any) -> Any:
+    """A size as it is, if it is a number or a symbol, else as a tensor of int32."""
+    return ops.cast(size, "int32") if is_tensor(size) else size
 
 
 def available_dtype(dtype: str) -> str:

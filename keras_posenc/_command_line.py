@@ -25,10 +25,10 @@ import numpy as np
 
 import keras_posenc
 from keras_posenc import plot
-from keras_posenc._arguments import grid_rank, positive_integer
+from keras_posenc._checks import grid_rank, positive_integer
 from keras_posenc._encoding import PositionalEncoding
-from keras_posenc._options import OPTION_NAMES, WaveArguments, WaveOptions
 from keras_posenc._presets import PRESETS, Preset, preset_options
+from keras_posenc._sinusoidal import OPTION_NAMES, WaveArguments, WaveOptions
 from keras_posenc._view import View
 
 # What a .npy file can say that it has; it knows no bfloat16.
@@ -349,7 +349,6 @@ def _view(given: argparse.Namespace) -> View:
             rank,
             channels,
             options,
-            lambda _, other: f"--shape with {other} size{'s' * (other > 1)}",
         )
     return View(WaveOptions(rank, channels, **options), channels, sizes)
 

@@ -6,19 +6,16 @@ from typing import Any, ClassVar, Unpack
 
 import keras
 
-from keras_posenc import _backend
-from keras_posenc._arguments import positive_integer
-from keras_posenc._encoding import OptionArguments, warn_of_silent_axes
-from keras_posenc._evaluate import encode_positions
-from keras_posenc._layer import EncodingLayer, Shape
-from keras_posenc._options import OPTION_NAMES, WaveOptions
-from keras_posenc._positions import (
-    HostPositions,
-    checked_numbers,
-    is_tensor,
-    require_coordinates,
-)
-from keras_posenc._presets import FromPreset
+from keras_posenc import _backend, _door
+from keras_posenc._base import EncodingLayer, OptionArguments, Shape, show_options
+from keras_posenc._checks import channel_count
+from keras_posenc._encoding import warn_of_unencoded_axes
+from keras_posenc._engine.encode import encode_positions
+from keras_posenc._engine.waves import Recipe
+from keras_posenc._from_preset import FromPreset
+from keras_posenc._grid_layer import read_only
+from keras_posenc._positions import HostValues, checked_numbers, require_coordinates
+from keras_posenc._sinusoidal import OPTION_NAMES, WaveOptions
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -73,49 +70,47 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
     """
 
     _rank: ClassVar[int] = 1
-    _known = ("channels", *OptionArguments.__annotations__)
+    _known = ("channels", "rank", *OPTION_NAMES)
 
-    def __init__(
-        self,
-        channels: int,
-        rank: int = 1,
-        *,
-        dtype_override: Any = None,
-        **kwargs: Unpack[OptionArguments],
-    ):
+    @show_options
+    def __init__(self, channels: int, rank: int = 1, **kwargs: Unpack[OptionArguments]):
         base: dict[str, Any] = dict(kwargs)
         options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
-        super().__init__(dtype_override=dtype_override, **base)
-        channels = positive_integer("channels", channels)
-        self.set_options(WaveOptions(rank, channels, **options))
-        warn_of_silent_axes(self, channels)
+        super().__init__(**base)
+        channels = channel_count("channels", channels)
+        self._options = WaveOptions(rank, channels, **options)
+        warn_of_unencoded_axes(self, channels)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not args and "inputs" in kwargs:
             args = (kwargs.pop("inputs"),)
-        if len(args) != 1 or is_tensor(args[0]):
+        if len(args) != 1 or _backend.is_tensor(args[0]):
             return super().__call__(*args, **kwargs)
-        self.warn_of_foreign(args[0])
+        _door.warn_of_foreign(self, args[0])
         values = checked_numbers("inputs", args[0])
         if not self.built:
+            # Keras builds a layer from the shapes of tensors, and there is none.
             self.build(values.shape)
-        if not kwargs and self._only_encodes():
+        if not kwargs and _door.call_is_plain(self) and not _door.is_distributed():
             return self.call(values)
-        if self._call_is_ours and _backend.BACKEND == "jax":
-            # Keras would make a tensor of an array, which has float32 at best there.
-            return super().__call__(inputs=HostPositions(values), **kwargs)
+        if self._call_is_ours:
+            # Keras would make a tensor of an array, which on JAX has float32 at best.
+            return super().__call__(inputs=HostValues(values), **kwargs)
         return super().__call__(values, **kwargs)
 
     def call(self, inputs: Any) -> Any:
         values = checked_numbers("inputs", inputs)
-        self.check_shape(tuple(values.shape))
-        channels = self._options.channels
-        assert channels is not None
-        return encode_positions(
-            values, self._options, channels, (self.available_dtype,)
-        )
+        self._check_shape(tuple(values.shape))
+        self._warn_of_rounded("inputs", values)
+        recipe = Recipe(self._options, self._options.channels)
+        return encode_positions(values, recipe, self.available_dtype)
 
-    def check_shape(self, shape: Shape) -> None:
+    def _check_inputs(self, inputs: Any) -> None:
+        values = checked_numbers("inputs", inputs)
+        self._check_shape(tuple(values.shape))
+        self._warn_of_rounded("inputs", values)
+
+    def _check_shape(self, shape: Shape) -> None:
         require_coordinates("inputs", shape, self._options.rank)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -125,3 +120,6 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), **self._options.config()}
+
+
+read_only(CoordinateEncoding, "_options", "rank", "channels", *OPTION_NAMES)

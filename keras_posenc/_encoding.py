@@ -2,136 +2,51 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Sequence
 from typing import Any, ClassVar, Unpack
 
 import keras
-from keras import ops
 
-from keras_posenc import _backend
-from keras_posenc._arguments import (
-    grid_of_tokens,
+from keras_posenc import _backend, _door
+from keras_posenc._base import REQUIRED, OptionArguments, Shape, show_options
+from keras_posenc._checks import (
+    expect,
     grid_rank,
+    index,
     non_negative_integer,
     one_of,
+    require,
+    sequence,
+    shown,
 )
-from keras_posenc._evaluate import (
-    Starts,
-    Tokens,
-    encode_grid,
-    encode_positions,
-    kept_encoding,
-)
-from keras_posenc._layer import (
-    EncodingLayer,
-    LayerArguments,
-    Shape,
-    dims_error,
-    has_dims,
-    warn,
-)
-from keras_posenc._options import OPTION_NAMES, WaveArguments, WaveOptions
-from keras_posenc._positions import checked_positions, checked_starts, is_zero
-from keras_posenc._presets import FromPreset
-from keras_posenc._waves import Waves
+from keras_posenc._dtypes import either_policy
+from keras_posenc._from_preset import FromPreset
+from keras_posenc._grid_layer import GridLayer, read_only
+from keras_posenc._hints import hint_at_arguments, warn
+from keras_posenc._placing import Placing
+from keras_posenc._sinusoidal import OPTION_NAMES, WaveOptions, unencoded_axes
 
 
-class OptionArguments(WaveArguments, LayerArguments, total=False):
-    """Wave options and base layer arguments, for type checkers and editors."""
+class GridArguments(OptionArguments, total=False):
+    """What layers of grids take beside, for type checkers and editors."""
 
-
-class EncodingArguments(OptionArguments, total=False):
-    """The same for layers of grids."""
-
-    grid: Sequence[int] | None
+    grid: Sequence[int | None] | None
     prefix_tokens: int
 
 
-def encoding_at(
-    inputs: Any,
-    options: WaveOptions,
-    channel_dim: int,
-    dtypes: tuple[str, ...],
-    channels: int,
-    start_index: Any,
-    positions: Any,
-    tokens: Tokens | None = None,
-) -> Any:
-    """The encoding of `inputs`, where the arguments of `call` say that they are."""
-    shape = tuple(inputs.shape)
-    starts, positions = checked_where(
-        shape, options, channel_dim, start_index, positions, tokens
-    )
-    if positions is None:
-        how = (options, channel_dim, dtypes, channels)
-        encoding = encode_grid(inputs, *how, starts, tokens)
-    else:
-        encoding = encode_positions(positions, options, channels, dtypes, like=inputs)
-        if channel_dim == 1:
-            encoding = ops.moveaxis(encoding, -1, 1)
-    if None in shape and (starts or positions is not None):
-        return _seen_to_fit(encoding, inputs, channel_dim)
-    return encoding
-
-
-def _seen_to_fit(encoding: Any, inputs: Any, channel_dim: int) -> Any:
-    """`encoding`, for which TensorFlow's running graph makes sure of the sizes.
-
-    Only it knows those of `inputs` and of what was given for them. Where they differ,
-    it would broadcast one over the other.
-    """
-    sizes = list(_backend.shape(inputs))
-    sizes[channel_dim] = encoding.shape[channel_dim]
-    if encoding.shape[0] == 1:
-        sizes[0] = 1
-    return ops.reshape(encoding, sizes)
-
-
-def warn_of_silent_axes(layer: EncodingLayer, channels: int) -> None:
-    for axis in Waves(layer._options, channels).silent_axes():
+def warn_of_unencoded_axes(layer: Any, channels: int) -> None:
+    axes = unencoded_axes(layer._options, channels)
+    if axes:
+        named = f"axes {', '.join(map(str, axes))}" if axes[1:] else f"axis {axes[0]}"
         warn(
-            f"{type(layer).__name__} has no channel for axis {axis} of its "
+            f"{type(layer).__name__} has no channel for {named} of its "
             f"{layer._options.rank}: positions along it are not encoded. "
             f"Received: channels={channels}"
         )
 
 
-def checked_where(
-    shape: Shape,
-    options: WaveOptions,
-    channel_dim: int,
-    start_index: Any,
-    positions: Any,
-    tokens: Tokens | None = None,
-) -> tuple[Starts, Any]:
-    """Where the positions of inputs of `shape` start, or the positions themselves."""
-    batch, *sizes = (size for dim, size in enumerate(shape) if dim != channel_dim)
-    if positions is None:
-        starts = checked_starts(start_index, options.rank, batch)
-        if starts and options.coordinate_range is not None:
-            raise ValueError(
-                "`start_index` must be 0 with `coordinate_range`, which spreads over "
-                "the size of the input: give `positions` instead. "
-                f"Received: start_index={start_index!r}"
-            )
-        return starts, None
-    if not is_zero(start_index):
-        raise ValueError(
-            "`start_index` must be 0 beside `positions`, which say where everything "
-            f"is. Received: start_index={start_index!r}"
-        )
-    if tokens is not None:
-        raise ValueError(
-            "`positions` must be None with `grid`, which says where the tokens are. "
-            f"Received: positions={positions!r}"
-        )
-    return (), checked_positions(positions, tuple(sizes), batch)
-
-
 @keras.saving.register_keras_serializable(package="keras_posenc")
-class PositionalEncoding(FromPreset, EncodingLayer):
+class PositionalEncoding(FromPreset, GridLayer):
     """Sinusoidal encoding of the positions of a grid of any rank.
 
     With `P = 2 * ceil(channels / (2 * rank))` channels for each axis, the block of
@@ -244,179 +159,128 @@ class PositionalEncoding(FromPreset, EncodingLayer):
         - He et al., 2021, arXiv:2111.06377, appendix A (tokens of a grid).
     """
 
-    _known = ("channels", "data_format", *EncodingArguments.__annotations__)
+    _known = ("channels", "data_format", "grid", "prefix_tokens", *OPTION_NAMES)
 
+    @show_options
     def __init__(
         self,
-        rank: int,
+        rank: int = REQUIRED,
         channels: int | None = None,
-        dtype_override: Any = None,
         *,
         data_format: str = "channels_last",
-        **kwargs: Unpack[EncodingArguments],
+        grid: Sequence[int | None] | None = None,
+        prefix_tokens: int = 0,
+        **kwargs: Unpack[OptionArguments],
     ):
         base: dict[str, Any] = dict(kwargs)
-        grid, prefix_tokens = base.pop("grid", None), base.pop("prefix_tokens", 0)
-        options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
-        super().__init__(dtype_override=dtype_override, **base)
-        self.data_format = one_of(
-            "data_format", data_format, ("channels_last", "channels_first")
-        )
-        rank = grid_rank("rank", rank, hint="; `channels` are the second argument")
-        self.set_options(WaveOptions(rank, channels, **options))
-        self.grid = grid_of_tokens("grid", grid, self._options.rank)
-        self.prefix_tokens = non_negative_integer("prefix_tokens", prefix_tokens)
-        if self.grid is None and self.prefix_tokens:
-            raise ValueError(
-                "`prefix_tokens` must be 0 without `grid`, the grid that they come "
-                f"before. Received: prefix_tokens={prefix_tokens!r}"
+        if rank is REQUIRED:
+            raise TypeError(
+                f"{type(self).__name__} needs `rank`, the number of axes, which "
+                "PositionalEncoding1D, 2D and 3D have in their names."
+                f"{hint_at_arguments(base, self._known)} Received: {shown(base)}"
             )
-        self._tokens = None if self.grid is None else (self.grid, self.prefix_tokens)
-        self._ndim = 3 if self._tokens else self._options.rank + 2
-        first = self.data_format == "channels_first"
-        self.channel_dim = 1 if first else self._ndim - 1
-        self.org_channels = self._options.channels  # as in `positional-encodings`
+        options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
+        super().__init__(**base)
+        rank = grid_rank("rank", rank, hint="; `channels` are the second argument")
+        self._options = WaveOptions(rank, channels, **options)
+        formats = ("channels_last", "channels_first")
+        self._placing = Placing(
+            rank,
+            one_of("data_format", data_format, formats),
+            _checked_grid(grid, rank),
+            non_negative_integer("prefix_tokens", prefix_tokens),
+        )
         if self._options.channels is not None:
-            warn_of_silent_axes(self, self._options.channels)
+            warn_of_unencoded_axes(self, self._options.channels)
+
+    @property
+    def org_channels(self) -> int | None:
+        """`channels`, by the name that `positional-encodings` has for it."""
+        return self._options.channels
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
-        given, channels = self._options.channels, self._input_channels(input_shape)
+        shape, given = tuple(input_shape), self._options.channels
+        placing = self._placing.for_call(shape, None, grid=())
+        channels = placing.channels(shape)
         if given is None:
-            warn_of_silent_axes(self, channels)
+            warn_of_unencoded_axes(self, channels)
         elif channels < given:
-            self._warn_of_channels_elsewhere(tuple(input_shape))
-
-    def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
-        dtype, where = self.available_dtype, (start_index, positions)
-        encoding = self.kept_encoding(inputs, dtype, *where)
-        if encoding is None:
-            self.check_inputs(inputs)
-            if self.lacks_channels(inputs.shape):
-                self._warn_of_missing_channels(inputs.shape)
-            encoding = self.new_encoding(inputs, dtype, *where)
-        return _backend.over_batch(encoding, inputs)
-
-    def kept_encoding(
-        self, inputs: Any, dtype: str, start_index: Any, positions: Any
-    ) -> Any | None:
-        """What `new_encoding` has made before. None unless `inputs` fit, and eager."""
-        if positions is not None or not is_zero(start_index):
-            return None
-        dtypes = (self.available_dtype, dtype)
-        return kept_encoding(
-            inputs, self._options, self.channel_dim, dtypes, self._tokens
-        )
-
-    def new_encoding(
-        self, inputs: Any, dtype: str, start_index: Any, positions: Any
-    ) -> Any:
-        """The encoding of `inputs`, which fit, with a batch of one or with theirs.
-
-        It is rounded to the dtype of this layer, then to `dtype`.
-        """
-        channels = self._waves(inputs.shape).channels
-        dtypes = (self.available_dtype, dtype)
-        how = (self._options, self.channel_dim, dtypes, channels)
-        return encoding_at(inputs, *how, start_index, positions, self._tokens)
-
-    def lacks_channels(self, shape: Shape) -> bool:
-        """Whether inputs of `shape`, which fits, have more channels than there are."""
-        channels = self._options.channels
-        if channels is None or self._input_channels(shape) <= channels:
-            return False
-        return self._waves(shape).channels < self._input_channels(shape)
-
-    def compute_output_shape(self, input_shape: Any) -> Shape:
-        shape = super().compute_output_shape(input_shape)
-        if self.lacks_channels(shape):
-            self._warn_of_missing_channels(shape)
-        return self.encoded_shape(shape)
-
-    def encoded_shape(self, shape: Shape) -> Shape:
-        """The shape of the encoding of inputs of `shape`, which fits."""
-        before, after = shape[: self.channel_dim], shape[self.channel_dim + 1 :]
-        return (*before, self._waves(shape).channels, *after)
-
-    def check_shape(self, shape: Shape) -> None:
-        if not has_dims(shape, self._ndim, self.channel_dim):
-            raise dims_error(self, shape, self._ndim, self._expected_shape())
-        if self._options.channels is None:
-            self._options.require_channels(self._input_channels(shape))
-        if self._tokens is not None:
-            found = shape[3 - self.channel_dim]
-            tokens = self.prefix_tokens + math.prod(self._tokens[0])
-            if type(found) is int and found != tokens:
-                raise ValueError(
-                    f"{type(self).__name__} expects {tokens} tokens, found {found}: "
-                    f"prefix_tokens={self.prefix_tokens} and grid={self.grid}. "
+            elsewhere = _channels_elsewhere(placing, shape, given)
+            if elsewhere:
+                warn(
+                    f"{type(self).__name__} with channels={given} found {channels} "
+                    f"channels in dimension {placing.channel_dim}, {elsewhere}. "
                     f"Received: inputs of shape {shape}"
                 )
 
-    def check_where(self, shape: Shape, start_index: Any, positions: Any) -> None:
-        checked_where(
-            shape,
-            self._options,
-            self.channel_dim,
-            start_index,
-            positions,
-            self._tokens,
-        )
+    def call(
+        self,
+        inputs: Any,
+        start_index: Any = 0,
+        positions: Any = None,
+        grid: Any = None,
+    ) -> Any:
+        encoding = self._encoding(inputs, start_index, positions, grid)
+        return _backend.over_batch(encoding, inputs, cached=positions is None)
 
-    def _expected_shape(self) -> str:
-        rank = self._options.rank
-        if self._tokens is not None:
-            sizes = "tokens"
-        else:
-            sizes = ", ".join("xyz"[:rank]) if rank <= 3 else f"{rank} sizes"
-        if self.data_format == "channels_last":
-            return f"(batch, {sizes}, channels)"
-        return f"(batch, channels, {sizes})"
+    def _broadcast_output(self, inputs: Any, **places: Any) -> Any | None:
+        if not _door.call_is_plain(self):
+            return None
+        return self._encoding(inputs, **places, whole=True)
+
+    def compute_output_shape(self, input_shape: Any) -> Shape:
+        shape = super().compute_output_shape(input_shape)
+        placing = self._placing.for_call(shape, None, grid=())
+        channels = self._options.encoded_channels(placing.channels(shape))
+        return placing.with_channels(shape, channels)
 
     def get_config(self) -> dict[str, Any]:
+        grid = self._placing.grid
         return {
             **super().get_config(),
             **self._options.config(),
-            "data_format": self.data_format,
-            **({} if self.grid is None else {"grid": list(self.grid)}),
-            **({"prefix_tokens": self.prefix_tokens} if self.prefix_tokens else {}),
+            "data_format": self._placing.data_format,
+            "grid": None if grid is None else list(grid),
+            "prefix_tokens": self._placing.prefix_tokens,
         }
 
-    def _waves(self, shape: Shape) -> Waves:
-        return Waves(self._options, self._input_channels(shape))
-
-    def _input_channels(self, shape: Shape) -> int:
-        # `check_shape` refuses None. `index` makes a number of what torch.compile may
-        # keep open.
-        return operator.index(shape[self.channel_dim])  # type: ignore[arg-type]
-
-    def _warn_of_channels_elsewhere(self, shape: Shape) -> None:
-        """Warns where inputs have the channels of the constructor, but elsewhere."""
-        elsewhere = self._channels_elsewhere(shape)
-        if elsewhere:
-            warn(
-                f"{type(self).__name__} with channels={self._options.channels} found "
-                f"{shape[self.channel_dim]} channels in dimension {self.channel_dim}, "
-                f"{elsewhere}. Received: inputs of shape {shape}"
-            )
-
-    def _channels_elsewhere(self, shape: Shape) -> str:
-        other = self._ndim - 1 if self.channel_dim == 1 else 1
-        given = self._options.channels
-        if given is None or shape[other] != given:
-            return ""
-        name = "channels_first" if other == 1 else "channels_last"
-        return f"and {given} in dimension {other}, which data_format={name!r} is for"
-
-    def _warn_of_missing_channels(self, shape: Shape) -> None:
+    def _warn_of_missing_channels(self, shape: Shape, encoded: int) -> None:
         # Without the sizes: one text for all lengths, which Python shows once.
-        elsewhere = self._channels_elsewhere(shape)
+        placing, given = self._placing.for_call(shape, None, ()), self._options.channels
+        elsewhere = _channels_elsewhere(placing, shape, given)
         warn(
-            f"{type(self).__name__} with channels={self._options.channels} makes "
-            f"{self._waves(shape).channels} channels, which are all that the encoding "
-            f"has. Received: inputs of {self._input_channels(shape)} channels"
+            f"{type(self).__name__} with channels={given} makes {encoded} channels, "
+            "which are all that the encoding has. "
+            f"Received: inputs of {placing.channels(shape)} channels"
             f"{f', {elsewhere}' if elsewhere else ''}"
         )
+
+
+read_only(PositionalEncoding, "_options", "rank", "channels", *OPTION_NAMES)
+read_only(PositionalEncoding, "_placing", "data_format", "grid", "prefix_tokens")
+
+
+def _checked_grid(grid: Any, rank: int) -> tuple[int | None, ...] | None:
+    def parse(grid: Any) -> tuple[int | None, ...]:
+        sizes = tuple(None if size is None else index(size) for size in sequence(grid))
+        require(len(sizes) == rank and sizes.count(None) <= 1)
+        require(all(size is None or size > 0 for size in sizes))
+        return sizes
+
+    if grid is None:
+        return None
+    kind = f"a list of positive sizes, one for each of the {rank} axes, or None"
+    return expect("grid", grid, kind, parse)
+
+
+def _channels_elsewhere(placing: Placing, shape: Shape, given: int | None) -> str:
+    """Where inputs have the channels of the constructor, if not where they should."""
+    other = placing.ndim - 1 if placing.channel_dim == 1 else 1
+    if given is None or shape[other] != given:
+        return ""
+    name = "channels_first" if other == 1 else "channels_last"
+    return f"and {given} in dimension {other}, which data_format={name!r} is for"
 
 
 class _FixedRank(PositionalEncoding):
@@ -425,16 +289,25 @@ class _FixedRank(PositionalEncoding):
     _rank: ClassVar[int]
     _family: ClassVar[str] = "PositionalEncoding"
 
+    @show_options
     def __init__(
         self,
         channels: int | None = None,
         dtype_override: Any = None,
         *,
         data_format: str = "channels_last",
-        **kwargs: Unpack[EncodingArguments],
+        grid: Sequence[int | None] | None = None,
+        prefix_tokens: int = 0,
+        **kwargs: Unpack[OptionArguments],
     ):
+        kwargs["dtype"] = either_policy(kwargs.get("dtype"), dtype_override)
         super().__init__(
-            self._rank, channels, dtype_override, data_format=data_format, **kwargs
+            self._rank,
+            channels,
+            data_format=data_format,
+            grid=grid,
+            prefix_tokens=prefix_tokens,
+            **kwargs,
         )
 
     def get_config(self) -> dict[str, Any]:
@@ -448,20 +321,28 @@ class _FixedChannelsFirst(_FixedRank):
 
     _family: ClassVar[str] = "PositionalEncodingPermute"
 
+    @show_options
     def __init__(
         self,
         channels: int | None = None,
         dtype_override: Any = None,
-        **kwargs: Unpack[EncodingArguments],
+        *,
+        grid: Sequence[int | None] | None = None,
+        prefix_tokens: int = 0,
+        **kwargs: Unpack[OptionArguments],
     ):
-        arguments: dict[str, Any] = dict(kwargs)
-        if "data_format" in arguments:
+        if "data_format" in kwargs:
             raise TypeError(
                 f"{type(self).__name__} has `data_format` fixed to 'channels_first'. "
-                f"Received: data_format={arguments['data_format']!r}"
+                f"Received: data_format={kwargs['data_format']!r}"
             )
         super().__init__(
-            channels, dtype_override, data_format="channels_first", **kwargs
+            channels,
+            dtype_override,
+            data_format="channels_first",
+            grid=grid,
+            prefix_tokens=prefix_tokens,
+            **kwargs,
         )
 
     def get_config(self) -> dict[str, Any]:

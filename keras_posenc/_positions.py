@@ -10,24 +10,29 @@ import numpy as np
 from keras import ops
 
 from keras_posenc import _backend
-from keras_posenc._arguments import (
+from keras_posenc._checks import (
     finite_number,
     integer_below,
     non_negative_number,
     number_range,
     positive_integer,
+    shown,
 )
+from keras_posenc._placing import product
+
+# Python's integers go on for ever, those of tensors do not.
+_STARTS = 2**63
 
 
-class HostPositions:
-    """Positions that are no tensor, on their way through `Layer.__call__`.
+class HostValues:
+    """Numbers that are no tensor, on their way through `Layer.__call__`.
 
     Keras would make a tensor of an array, which on JAX has float32 at best: too few
     digits for a timestamp.
     """
 
     def __init__(self, values: Any):
-        _backend.pass_unseen(HostPositions)
+        _backend.hide_from_jax(HostValues)
         self.values = values
 
     @property
@@ -37,21 +42,29 @@ class HostPositions:
 
 def checked_numbers(name: str, values: Any) -> Any:
     """A tensor as it is, anything else as an array of float64 or of integers."""
-    if isinstance(values, HostPositions):
+    if isinstance(values, HostValues):
         values = values.values
     if isinstance(values, keras.Variable):
         values = ops.convert_to_tensor(values)
     if not _backend.is_dense(values):
         raise ValueError(
             f"`{name}` must be dense; make sparse and ragged tensors dense first. "
-            f"Received: {name}={values!r}"
+            f"Received: {name}={shown(values)}"
         )
-    if not is_tensor(values):
+    if values is None:
+        raise TypeError(
+            f"`{name}` must be integers or real numbers. Received: {name}=None"
+        )
+    if not _backend.is_tensor(values):
         array = _as_array(values)
         if array is None:  # lists of different lengths
             raise ValueError(
                 f"`{name}` must be numbers, or lists of as many numbers each. "
-                f"Received: {name}={values!r}"
+                f"Received: {name}={shown(values)}"
+            )
+        if array.dtype == object and array.size and _all_integers(array):
+            raise ValueError(
+                f"`{name}` must fit 64 bits. Received: {name}={shown(values)}"
             )
         values = array
     if not (_is_integer(values.dtype) or _is_real(values.dtype)):
@@ -69,6 +82,10 @@ def _as_array(values: Any) -> np.ndarray | None:
         return None
 
 
+def _all_integers(array: np.ndarray) -> bool:
+    return all(isinstance(number, int) for number in array.flat)
+
+
 def _is_integer(dtype: Any) -> bool:
     name = _dtype_name(dtype)
     return name != "bool" and keras.backend.is_int_dtype(name)
@@ -79,7 +96,7 @@ def _is_real(dtype: Any) -> bool:
 
 
 def _dtype_name(dtype: Any) -> str:
-    """Keras's name, or one of no number."""
+    """The name that Keras has for a dtype; "bool" for one that is none of numbers."""
     try:
         return keras.backend.standardize_dtype(dtype)
     except ValueError:
@@ -88,13 +105,9 @@ def _dtype_name(dtype: Any) -> str:
 
 def known_shape(value: Any) -> tuple[Any, ...] | None:
     """That of a tensor or an array, unless a graph knows not even its rank."""
-    if not (isinstance(value, np.ndarray) or is_tensor(value)):
+    if not (isinstance(value, np.ndarray) or _backend.is_tensor(value)):
         return None
     return None if getattr(value.shape, "rank", 0) is None else tuple(value.shape)
-
-
-def is_tensor(value: Any) -> bool:
-    return ops.is_tensor(value) or isinstance(value, keras.KerasTensor)
 
 
 def require_coordinates(name: str, shape: tuple[Any, ...], rank: int) -> None:
@@ -106,32 +119,45 @@ def require_coordinates(name: str, shape: tuple[Any, ...], rank: int) -> None:
         )
 
 
-def checked_positions(positions: Any, sizes: tuple[Any, ...], batch: Any) -> Any:
-    """Positions of a grid of these sizes, with a dimension for the batch."""
+def checked_positions(
+    positions: Any, sizes: tuple[Any, ...], rank: int, batch: Any
+) -> Any:
+    """Positions for dimensions of these sizes, with a dimension for the batch.
+
+    One of 1, if they are the same for all its elements.
+    """
     positions = checked_numbers("positions", positions)
-    rank = len(sizes)
     expected = (*sizes, rank) if rank > 1 else sizes
     shape = tuple(positions.shape)
     if len(shape) == len(expected):
-        expected_shape = expected
-        positions = positions[None]
-    else:
-        expected_shape = (batch, *expected)
-    if len(shape) != len(expected_shape) or any(
-        type(size) is int and type(wanted) is int and size != wanted
-        for size, wanted in zip(shape, expected_shape, strict=True)
-    ):
+        shape, positions = (1, *shape), positions[None]
+    fits = len(shape) == len(expected) + 1 and (
+        shape[0] == 1 or _may_be(shape[0], batch)
+    )
+    if not (fits and all(map(_may_be, shape[1:], expected))):
         raise ValueError(
             f"`positions` must have shape {expected}, or {(batch, *expected)} with "
-            f"those of each element of the batch. Received: positions of shape {shape}"
+            "those of each element of the batch. "
+            f"Received: positions of shape {tuple(positions.shape)}"
+        )
+    if any(map(_backend.are_untied, shape[1:], expected)):
+        raise ValueError(
+            f"`positions` have lengths {shape[1:]}, and inputs {expected}, which "
+            "jax.export takes for different ones. Give both the same symbol, as "
+            '`jax.export.symbolic_shape("b, n")` makes them, or export with known '
+            "lengths."
         )
     return positions
 
 
+def _may_be(size: Any, wanted: Any) -> bool:
+    return not (type(size) is int and type(wanted) is int and size != wanted)
+
+
 def checked_starts(start_index: Any, rank: int, batch: Any) -> tuple[Any, ...]:
-    """From where each axis counts; () if from 0, as without a `start_index`."""
+    """From where each axis counts."""
     if is_zero(start_index):
-        return ()
+        return (0,) * rank
     if rank == 1:
         start = _checked_start(start_index, start_index, vector=True)
         _require_one_each(start, batch)
@@ -139,10 +165,9 @@ def checked_starts(start_index: Any, rank: int, batch: Any) -> tuple[Any, ...]:
     if not isinstance(start_index, (tuple, list)) or len(start_index) != rank:
         raise ValueError(
             f"`start_index` must hold one integer for each of the {rank} axes. "
-            f"Received: start_index={start_index!r}"
+            f"Received: start_index={shown(start_index)}"
         )
-    starts = tuple(_checked_start(start, start_index) for start in start_index)
-    return () if all(is_zero(start) for start in starts) else starts
+    return tuple(_checked_start(start, start_index) for start in start_index)
 
 
 def is_zero(start_index: Any) -> bool:
@@ -157,19 +182,34 @@ def is_zero(start_index: Any) -> bool:
 
 def _checked_start(start: Any, received: Any, *, vector: bool = False) -> Any:
     """An `int`, or a tensor of integers."""
-    if type(start) is int:  # not by `index`, which torch.compile would make 5 of
-        return start
-    if not (is_tensor(start) or isinstance(start, (bool, np.bool_))):
+    if isinstance(start, keras.Variable):
+        start = ops.convert_to_tensor(start)
+    if not (_backend.is_tensor(start) or isinstance(start, (bool, np.bool_))):
         try:
-            return operator.index(start)
+            # torch.compile would settle an `int` that it keeps open.
+            number = start if type(start) is int else operator.index(start)
         except TypeError:
             start = _as_array(start)
+        else:
+            return _within_64_bits(number)
     dtype = getattr(start, "dtype", bool)
     if not _is_integer(dtype):
         raise TypeError(_start_message(received, vector))
     if len(start.shape) > vector:
         raise ValueError(_start_message(received, vector))
-    return start if is_tensor(start) else _as_tensor(start)
+    if not _backend.is_tensor(start):
+        return _as_tensor(start)
+    # A step of a decoder is then computed on the host, like one from an `int`.
+    number = None if len(start.shape) else _backend.host_integers(start)
+    return start if number is None else int(number)
+
+
+def _within_64_bits(start: int) -> int:
+    if _backend.is_known(start) and not -_STARTS <= start < _STARTS:
+        raise ValueError(
+            f"`start_index` must fit 64 bits. Received: start_index={shown(start)}"
+        )
+    return start
 
 
 def _as_tensor(starts: np.ndarray) -> Any:
@@ -179,7 +219,7 @@ def _as_tensor(starts: np.ndarray) -> Any:
     if starts.size and not (limits.min <= starts.min() <= starts.max() <= limits.max):
         raise ValueError(
             f"`start_index` must lie between {limits.min} and {limits.max} where it "
-            f"becomes a tensor. Received: start_index={starts.tolist()}"
+            f"becomes a tensor. Received: start_index={shown(starts.tolist())}"
         )
     return tensor
 
@@ -189,7 +229,7 @@ def _require_one_each(start: Any, batch: Any) -> None:
     if type(start) is int or len(start.shape) == 0:
         return
     (count,) = start.shape
-    if type(count) is int and type(batch) is int and count != batch:
+    if not _may_be(count, batch):
         raise ValueError(
             f"`start_index` must be an integer, or hold one for each of the {batch} "
             f"elements of the batch. Received: start_index of shape ({count},)"
@@ -214,11 +254,80 @@ def _start_message(received: Any, vector: bool) -> str:
     given = (
         f"start_index of shape {shape} and dtype {received.dtype}"
         if len(shape) > 1  # a second input, and none that a line can hold
-        else f"start_index={received!r}"
+        else f"start_index={shown(received)}"
     )
     return (
         f"`start_index` must be an integer, or a tensor of one{also}. Received: {given}"
     )
+
+
+def checked_grid(
+    grid: Any, rank: int, tokens: Any, prefix_tokens: int
+) -> tuple[Any, ...]:
+    """The sizes of a grid of tokens: numbers, or tensors of one.
+
+    `tokens` is how many there are, with those before the grid; the size that is None
+    follows from it.
+    """
+    kind = f"a positive size for each of the {rank} axes"
+    if _backend.is_tensor(grid) and len(grid.shape) == 1:
+        grid = ops.unstack(grid)
+    if isinstance(grid, np.ndarray):
+        grid = grid.tolist()
+    if not isinstance(grid, (tuple, list)) or len(grid) != rank:
+        raise ValueError(f"`grid` must hold {kind}. Received: grid={shown(grid)}")
+    sizes = tuple(None if size is None else _checked_size(size, grid) for size in grid)
+    if sizes.count(None) > 1:
+        raise ValueError(
+            f"`grid` must hold {kind}, one of which may be None and follows from the "
+            f"number of tokens. Received: grid={shown(grid)}"
+        )
+    of_grid = None if tokens is None else tokens - prefix_tokens
+    if None in sizes:
+        others = product([size for size in sizes if size is not None])
+        missing = None if of_grid is None else of_grid // others
+        sizes = tuple(missing if size is None else size for size in sizes)
+    _require_tokens(grid, sizes, tokens, prefix_tokens)
+    return sizes
+
+
+def _checked_size(size: Any, received: Any) -> Any:
+    message = (
+        "`grid` must hold positive integers, or scalar tensors of them. "
+        f"Received: grid={shown(received)}"
+    )
+    if isinstance(size, keras.Variable):
+        size = ops.convert_to_tensor(size)
+    if _backend.is_tensor(size):
+        if not _is_integer(size.dtype):
+            raise TypeError(message)
+        if len(size.shape):
+            raise ValueError(message)
+        number = _backend.host_integers(size)
+        if number is None:
+            return size
+        size = int(number)
+    try:
+        number = size if type(size) is int else operator.index(size)
+    except TypeError:
+        raise TypeError(message) from None
+    if isinstance(size, bool) or (_backend.is_known(number) and number < 1):
+        raise ValueError(message)
+    return number
+
+
+def _require_tokens(
+    grid: Any, sizes: tuple[Any, ...], tokens: Any, prefix_tokens: int
+) -> None:
+    """Raises where a grid is known to have another number of tokens."""
+    if not all(type(size) is int for size in (*sizes, tokens)):
+        return
+    expected = prefix_tokens + product(sizes)
+    if expected != tokens:
+        raise ValueError(
+            f"Inputs with grid={shown(grid)} and prefix_tokens={prefix_tokens} must "
+            f"have {expected} tokens. Received: {tokens} tokens"
+        )
 
 
 # So that what is counted from there on fits int32.
@@ -282,10 +391,7 @@ def positions_from_mask(
     limits = number_range("normalize", normalize)
     eps = non_negative_number("eps", eps)
     if eps and limits is None:
-        raise ValueError(
-            f"`eps` must be 0 without `normalize`, which it is about. Received: "
-            f"eps={eps!r}"
-        )
+        raise ValueError(f"`eps` needs `normalize`. Received: eps={eps!r}")
     if masked is not None:
         masked = (
             integer_below("masked", masked, _LARGEST_START)

@@ -10,9 +10,9 @@ import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
-from keras_posenc._arguments import positive_integer
+from keras_posenc._checks import positive_integer
 
 # Options, or what makes them of the rank and the number of channels.
 Options = Mapping[str, Any] | Callable[[int, int], dict[str, Any]]
@@ -480,19 +480,12 @@ def preset_options(
     rank: int,
     channels: int | None,
     overrides: Mapping[str, Any],
-    call_for: Callable[[str, int], str] = lambda preset, rank: f"rank {rank}",
 ) -> dict[str, Any]:
-    """The options of a preset, and what wins over them.
-
-    `call_for` says what to write for another rank.
-    """
-    row = _row(preset)
+    """The options of a preset, and what wins over them."""
+    row = preset_row(preset)
     if row.ranks is not None and rank not in row.ranks:
-        calls = " or ".join(call_for(preset, other) for other in row.ranks)
-        raise ValueError(
-            f"`preset` must be one for rank {rank}. Use {calls} for this one. "
-            f"Received: preset={preset!r}"
-        )
+        ranks = " or ".join(f"rank {other}" for other in row.ranks)
+        raise wrong_rank(preset, rank, ranks)
     options = row.options(rank, channels)
     for name, value in overrides.items():
         for replaced in _replaced_by(name, value):
@@ -513,7 +506,14 @@ def _replaced_by(name: str, value: Any) -> tuple[str, ...]:
     return ()
 
 
-def _row(preset: Any) -> Preset:
+def wrong_rank(preset: str, rank: int, use: str) -> ValueError:
+    return ValueError(
+        f"`preset` must be one for rank {rank}. Use {use} for this one. "
+        f"Received: preset={preset!r}"
+    )
+
+
+def preset_row(preset: Any) -> Preset:
     if not isinstance(preset, str):
         raise TypeError(
             "`preset` must be a string, the name of a preset. "
@@ -527,54 +527,3 @@ def _row(preset: Any) -> Preset:
             f"Received: preset={preset!r}"
         )
     return PRESETS[preset]
-
-
-class FromPreset:
-    """What makes a layer of a name. For classes that take `channels` and options."""
-
-    # The rank of a class whose constructor takes none, or where it defaults to.
-    _rank: ClassVar[int | None] = None
-    # What the names of the classes that have the rank in it begin with.
-    _family: ClassVar[str | None] = None
-
-    @classmethod
-    def from_preset(
-        cls, preset: str, channels: int | None = None, **overrides: Any
-    ) -> Self:
-        """A layer with the options of a published encoding.
-
-        Args:
-            preset: String. One of the names that `keras_posenc.presets()` lists.
-            channels: Integer or `None`. As in the constructor. Defaults to `None`.
-            **overrides: Arguments of the constructor (`rank` too, where it takes one),
-                which win over those of the preset.
-
-        Returns:
-            Layer whose config has the options, not the name of the preset.
-
-        Raises:
-            TypeError: If `preset` is no string, or if there is no `rank`.
-            ValueError: If there is no such preset for as many axes, or if it needs
-                `channels`.
-        """
-        if cls._family is not None and "rank" in overrides:
-            raise TypeError(
-                f"`{cls.__name__}` has its rank in its name. "
-                f"Received: rank={overrides['rank']!r}"
-            )
-        rank = overrides.get("rank", cls._rank)
-        if rank is None:
-            raise TypeError(
-                f"`{cls.__name__}.from_preset` needs `rank`, the number of axes. "
-                f"Received: preset={preset!r}, without it"
-            )
-        rank = positive_integer("rank", rank)
-        arguments = preset_options(preset, rank, channels, overrides, cls._call_for)
-        return cls(channels=channels, **arguments)  # type: ignore[call-arg]
-
-    @classmethod
-    def _call_for(cls, preset: str, rank: int) -> str:
-        """What to write for another rank."""
-        if cls._family is None:
-            return f"{cls.__name__}.from_preset({preset!r}, rank={rank})"
-        return f"{cls._family}{rank}D.from_preset({preset!r})"

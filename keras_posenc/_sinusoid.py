@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import keras
 
-from keras_posenc._arguments import positive_integer
-from keras_posenc._encoding import checked_where, encoding_at
-from keras_posenc._evaluate import kept_encoding
-from keras_posenc._layer import (
-    EncodingLayer,
-    LayerArguments,
-    Shape,
-    dims_error,
-    has_dims,
-)
-from keras_posenc._options import WaveOptions
-from keras_posenc._positions import is_zero, largest_start
+from keras_posenc._base import LayerArguments, ReadOnly, Shape
+from keras_posenc._checks import channel_count, positive_integer
+from keras_posenc._grid_layer import GridLayer
+from keras_posenc._placing import Placing
+from keras_posenc._positions import largest_start
+from keras_posenc._sinusoidal import WaveOptions
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    hidden_dim: int
+    max_len: int
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
-class SinusoidEncoding(EncodingLayer):
+class SinusoidEncoding(GridLayer):
     """Adds the sinusoidal encoding of its positions to a batch of sequences.
 
     Takes the place of the torch module of the same name and arguments that many
@@ -72,50 +74,48 @@ class SinusoidEncoding(EncodingLayer):
     """
 
     _known = ("hidden_dim", "max_len")
+    hidden_dim = ReadOnly("_arguments")
+    max_len = ReadOnly("_arguments")
 
     def __init__(
         self,
         hidden_dim: int,
         max_len: int = 5000,
-        *,
-        dtype_override: Any = None,
         **kwargs: Unpack[LayerArguments],
     ):
-        super().__init__(dtype_override=dtype_override, **kwargs)
-        self.hidden_dim = positive_integer("hidden_dim", hidden_dim)
-        self.max_len = positive_integer("max_len", max_len)
-        self._options = WaveOptions(rank=1, channels=self.hidden_dim)
+        super().__init__(**kwargs)
+        self._arguments = _Arguments(
+            channel_count("hidden_dim", hidden_dim),
+            positive_integer("max_len", max_len),
+        )
+        self._options = WaveOptions(rank=1, channels=self._arguments.hidden_dim)
+        self._placing = Placing(rank=1)
 
     def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
-        self.check_inputs(inputs)
-        self._check_length(inputs.shape, start_index, positions)
-        dtype = self.available_dtype
-        grid = (inputs, self._options, 2, (dtype,))
-        encoding = None
-        if positions is None and is_zero(start_index):
-            encoding = kept_encoding(*grid)
-        if encoding is None:
-            encoding = encoding_at(*grid, self.hidden_dim, start_index, positions)
-        return self.as_float(inputs, dtype) + encoding
+        self._check_inputs(inputs)
+        self._check_shape(tuple(inputs.shape))
+        self._check_length(tuple(inputs.shape), start_index, positions)
+        encoding = self._encoding(inputs, start_index, positions, None)
+        return self._as_float(inputs, self.available_dtype) + encoding
 
-    def check_shape(self, shape: Shape) -> None:
-        if not has_dims(shape, 3, 2):
-            raise dims_error(self, shape, 3, "(batch, length, hidden_dim)")
-        channels = shape[2]
-        if channels != self.hidden_dim:
+    def _check_shape(self, shape: Shape) -> None:
+        super()._check_shape(shape)
+        if shape[2] != self.hidden_dim:
             raise ValueError(
                 f"{type(self).__name__} expects inputs of shape (batch, length, "
                 f"hidden_dim={self.hidden_dim}). Received: inputs of shape {shape}"
             )
-        self._check_length(shape)
 
-    def check_where(self, shape: Shape, start_index: Any, positions: Any) -> None:
-        checked_where(shape, self._options, 2, start_index, positions)
-        self._check_length(shape, start_index, positions)
+    def _check_built_shape(self, shape: Shape) -> None:
+        self._check_shape(shape)
+        self._check_length(shape, 0, None)
 
-    def _check_length(
-        self, shape: Shape, start_index: Any = 0, positions: Any = None
-    ) -> None:
+    def _check_places(self, shape: Shape, **places: Any) -> None:
+        self._check_shape(shape)
+        super()._check_places(shape, **places)
+        self._check_length(shape, places["start_index"], places["positions"])
+
+    def _check_length(self, shape: Shape, start_index: Any, positions: Any) -> None:
         length = shape[1]
         first = largest_start(start_index) if positions is None else 0
         if type(length) is not int or first is None:
@@ -129,8 +129,4 @@ class SinusoidEncoding(EncodingLayer):
             )
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "max_len": self.max_len,
-        }
+        return {**super().get_config(), **dataclasses.asdict(self._arguments)}

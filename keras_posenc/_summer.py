@@ -9,9 +9,11 @@ import keras
 from keras import ops
 
 from keras_posenc import _backend
-from keras_posenc._encoding import PositionalEncoding
-from keras_posenc._layer import EncodingLayer, LayerArguments, Shape
-from keras_posenc._positions import HostPositions, is_zero
+from keras_posenc._base import EncodingLayer, LayerArguments, Shape, shape_error
+from keras_posenc._checks import shown
+from keras_posenc._door import PLACES
+from keras_posenc._dtypes import either_policy
+from keras_posenc._positions import HostValues, is_zero
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -64,17 +66,21 @@ class Summer(EncodingLayer):
         dtype_override: Any = None,
         **kwargs: Unpack[LayerArguments],
     ):
-        super().__init__(dtype_override=dtype_override, **kwargs)
-        if not isinstance(penc, keras.layers.Layer):
+        kwargs["dtype"] = either_policy(kwargs.get("dtype"), dtype_override)
+        super().__init__(**kwargs)
+        self.penc = penc
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "penc" and not isinstance(value, keras.layers.Layer):
             raise TypeError(
                 "`penc` must be a Keras layer that returns a tensor of its input's "
-                f"shape. Received: penc={penc!r} (of type {type(penc).__name__})"
+                f"shape. Received: penc={shown(value)} (of type {type(value).__name__})"
             )
-        self.penc = penc
+        super().__setattr__(name, value)
 
     def build(self, input_shape: Any) -> None:
         super().build(input_shape)
-        if _adds_directly(self.penc):
+        if isinstance(self.penc, EncodingLayer) and self.penc._call_is_ours:
             if not self.penc.built:
                 self.penc.build(input_shape)
             return
@@ -83,34 +89,41 @@ class Summer(EncodingLayer):
         x = keras.KerasTensor(tuple(input_shape), dtype=self.compute_dtype)
         _require_shape(self.penc(x), tuple(input_shape), self.penc)
 
-    def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
-        penc, dtype, where = self.penc, self.available_dtype, (start_index, positions)
-        if _adds_directly(penc):
-            encoding = penc.kept_encoding(inputs, dtype, *where)
-            if encoding is None:
-                self.check_inputs(inputs)
-                encoding = penc.new_encoding(inputs, dtype, *where)
-            return self.as_float(inputs, dtype) + encoding
-        self.check_inputs(inputs)
-        inputs = self.as_float(inputs, dtype)
-        encoding = ops.cast(self._called_encoding(inputs, *where), dtype)
+    def call(
+        self,
+        inputs: Any,
+        start_index: Any = 0,
+        positions: Any = None,
+        grid: Any = None,
+    ) -> Any:
+        penc, encoding, dtype = self.penc, None, self.available_dtype
+        places = {"start_index": start_index, "positions": positions, "grid": grid}
+        if isinstance(penc, EncodingLayer):
+            encoding = penc._broadcast_output(inputs, **places)
+        if encoding is not None:
+            if penc.available_dtype != dtype:
+                encoding = ops.cast(encoding, dtype)
+            return self._as_float(inputs, dtype) + encoding
+        self._check_inputs(inputs)
+        inputs = self._as_float(inputs, dtype)
+        encoding = ops.cast(self._called_encoding(inputs, places), dtype)
         if None in (*inputs.shape, *encoding.shape):
             # Sizes that only TensorFlow's running graph knows: `+` would broadcast
             # what differs, `stack` refuses it.
             return ops.sum(ops.stack([inputs, encoding]), axis=0)
         return inputs + encoding
 
-    def check_shape(self, shape: Shape) -> None:
+    def _check_built_shape(self, shape: Shape) -> None:
         """Raises where `penc` does not fit `shape`, or encodes another one."""
-        penc = self.penc
-        if isinstance(penc, EncodingLayer):
-            penc.check_shape(shape)
-        if isinstance(penc, PositionalEncoding) and penc.lacks_channels(shape):
-            raise _shape_error(penc, penc.encoded_shape(shape), shape)
-
-    def check_where(self, shape: Shape, start_index: Any, positions: Any) -> None:
         if isinstance(self.penc, EncodingLayer):
-            self.penc.check_where(shape, start_index, positions)
+            encoded = self.penc.compute_output_shape(shape)
+            if tuple(encoded) != tuple(shape):
+                raise shape_error(self.penc, encoded, shape)
+
+    def _check_places(self, shape: Shape, **places: Any) -> None:
+        if isinstance(self.penc, EncodingLayer):
+            self.penc._check_places(shape, **places)
+        self._check_built_shape(shape)
 
     def get_config(self) -> dict[str, Any]:
         penc = keras.saving.serialize_keras_object(self.penc)
@@ -125,32 +138,20 @@ class Summer(EncodingLayer):
         penc = keras.saving.deserialize_keras_object(copy.deepcopy(config.get("penc")))
         return super().from_config({**config, "penc": penc})
 
-    def _called_encoding(self, inputs: Any, start_index: Any, positions: Any) -> Any:
+    def _called_encoding(self, inputs: Any, places: dict[str, Any]) -> Any:
         # Only what was given: a layer that does not know it says so itself.
-        given = {} if is_zero(start_index) else {"start_index": start_index}
-        if positions is not None:
-            host = isinstance(positions, HostPositions)
-            given["positions"] = positions.values if host else positions
-        # A new tensor leaves behind the mask that Keras hangs on the old one: it would
-        # warn that a `penc` which knows no masks loses what Summer passes on.
-        encoding = self.penc(
-            inputs if self.penc.supports_masking else inputs * 1, **given
-        )
+        given = {
+            name: value.values if isinstance(value, HostValues) else value
+            for name, value in places.items()
+            if not (value is PLACES[name] or is_zero(value))
+        }
+        if not self.penc.supports_masking and _backend.has_mask(inputs):
+            # A new tensor leaves the mask behind: Keras would warn that a `penc` which
+            # knows no masks loses what Summer passes on.
+            inputs = inputs * 1
+        encoding = self.penc(inputs, **given)
         _require_shape(encoding, tuple(inputs.shape), self.penc)
         return encoding
-
-
-def _adds_directly(penc: keras.layers.Layer) -> bool:
-    """Whether to add the encoding of one element instead of what a call returns.
-
-    A subclass that has a `call` of its own means it, and is called. So is a layer whose
-    call is to do more than to encode.
-    """
-    return (
-        getattr(type(penc), "call", None) is PositionalEncoding.call
-        and penc.activity_regularizer is None
-        and not _backend.has_hooks(penc)
-    )
 
 
 def _require_shape(encoding: Any, shape: Shape, penc: keras.layers.Layer) -> None:
@@ -165,11 +166,4 @@ def _require_shape(encoding: Any, shape: Shape, penc: keras.layers.Layer) -> Non
         size is not None and wanted is not None and size != wanted
         for size, wanted in zip(encoded, shape, strict=True)
     ):
-        raise _shape_error(penc, encoded, shape)
-
-
-def _shape_error(penc: keras.layers.Layer, encoded: Shape, shape: Shape) -> ValueError:
-    return ValueError(
-        f"`Summer` expects an encoding of its input's shape {shape}; it never "
-        f"broadcasts. Received: an encoding of shape {encoded} from penc={penc!r}"
-    )
+        raise shape_error(penc, encoded, shape)

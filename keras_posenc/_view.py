@@ -15,16 +15,22 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
-from keras_posenc._arguments import grid_rank, grid_shape, positive_integer
+from keras_posenc._base import EncodingLayer
+from keras_posenc._checks import (
+    channel_count,
+    grid_rank,
+    grid_shape,
+    require_room,
+    shown,
+)
 from keras_posenc._coordinates import CoordinateEncoding
-from keras_posenc._encoding import PositionalEncoding
-from keras_posenc._evaluate import host_points, host_table
-from keras_posenc._options import WaveOptions
+from keras_posenc._engine.tables import point_table
+from keras_posenc._functions import table_of_grid
 from keras_posenc._positions import checked_numbers, known_shape
 from keras_posenc._presets import preset_options
 from keras_posenc._sinusoid import SinusoidEncoding
+from keras_posenc._sinusoidal import WaveOptions
 from keras_posenc._summer import Summer
-from keras_posenc._waves import Waves, counted_line, given_line
 
 Sizes = tuple[int, ...]
 Floats = npt.NDArray[np.float64]
@@ -65,29 +71,27 @@ class View:
         assert self.sizes is not None
         if self.of_values:
             values = np.moveaxis(np.indices(self.sizes), 0, -1)
-            return host_points(self.options, self.channels, values)
-        (table,) = host_table(
-            self.options, self.channels, self.sizes, len(self.sizes) + 1, "float64"
-        )
-        return table
+            return point_table(self.options.waves(self.channels), values)
+        require_room("shape", self.sizes, self.channels)
+        return table_of_grid(self.options, self.channels, self.sizes)
 
     def spectrum(self) -> Spectrum:
         rank = self.options.rank
         # Only `coordinate_range` asks for a size, and `view_of` sees that there is one.
         sizes = self.sizes or (1,) * rank
-        lines = [
-            given_line(self.options, axis)
-            if self.of_values
-            else counted_line(self.options, axis, size, 0)
-            for axis, size in enumerate(sizes)
-        ]
-        axis, frequency, _ = Waves(self.options, self.channels).over(lines)
+        waves = self.options.waves(self.channels)
+        frequency, _ = waves.over(
+            [
+                coordinate.given() if self.of_values else coordinate.counted(0, size)
+                for coordinate, size in zip(waves.coordinates, sizes, strict=True)
+            ]
+        )
         with np.errstate(divide="ignore"):
             wavelength = 2 * np.pi / np.abs(frequency)
-        turns = np.array(sizes)[axis] / wavelength
+        turns = np.array(sizes)[waves.axis] / wavelength
         known = self.sizes is not None
         return Spectrum(
-            axis,
+            waves.axis,
             wavelength,
             barely=known & (turns > 0) & (turns < BARELY),
             aliased=(wavelength < SHORTEST) & (not self.of_values),
@@ -113,9 +117,9 @@ def view_of(x: Any, sizes: Any, channels: Any, name: str = "shape") -> View:
         return x
     if isinstance(x, str):
         return _of_preset(x, sizes, channels, name)
-    layer = x.penc if isinstance(x, Summer) else x
+    layer = x.penc if isinstance(x, Summer) and x._call_is_ours else x
     # A subclass that has a `call` of its own may return anything.
-    if getattr(type(layer), "call", None) not in _CALLS:
+    if not (isinstance(layer, EncodingLayer) and layer._call_is_ours):
         raise TypeError(
             "`x` must be a layer of this package, a `Summer` of one, or the name of a "
             "preset; where wavelengths do not matter, also a table, an array of shape "
@@ -128,10 +132,7 @@ def _described(x: Any) -> str:
     shape = known_shape(x)
     if shape is not None:  # whose numbers would bury the message
         return f"x of shape {shape} (of type {type(x).__name__})"
-    return f"x={x!r} (of type {type(x).__name__})"
-
-
-_CALLS = (PositionalEncoding.call, SinusoidEncoding.call, CoordinateEncoding.call)
+    return f"x={shown(x)} (of type {type(x).__name__})"
 
 
 def _of_preset(preset: str, sizes: Any, channels: Any, name: str) -> View:
@@ -143,7 +144,7 @@ def _of_preset(preset: str, sizes: Any, channels: Any, name: str) -> View:
     checked = _checked_sizes(name, sizes)
     rank = grid_rank(f"len({name})", len(checked))
     if channels is not None:
-        channels = positive_integer("channels", channels)
+        channels = channel_count("channels", channels)
     chosen = preset_options(preset, rank, channels, {})
     if channels is None:
         raise ValueError(
@@ -170,8 +171,8 @@ def _of_layer(layer: keras.layers.Layer, sizes: Any, channels: Any, name: str) -
         )
     count = _checked_channels(options, channels)
     if isinstance(layer, SinusoidEncoding):
-        layer.check_shape((1, checked[0] if checked else 1, count))
-    return View(options, Waves(options, count).channels, checked, of_values)
+        layer._check_shape((1, checked[0] if checked else 1, count))
+    return View(options, options.encoded_channels(count), checked, of_values)
 
 
 def _checked_sizes(name: str, value: Any, rank: int | None = None) -> Sizes:
@@ -197,7 +198,7 @@ def _checked_channels(options: WaveOptions, channels: Any) -> int:
             "`channels` must be given where `x` is a layer that takes them from its "
             "input. Received: channels=None"
         )
-    count = positive_integer("channels", channels)
+    count = channel_count("channels", channels)
     if options.channels is None:
         options.require_channels(count)
     return count

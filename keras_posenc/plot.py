@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_posenc._arguments import grid_shape
+from keras_posenc._checks import grid_shape
 from keras_posenc._view import BARELY, SHORTEST, Floats, Spectrum, table_of, view_of
 
 if TYPE_CHECKING:
