@@ -15,8 +15,8 @@ import numpy as np
 TURN = 2 * np.pi
 QUARTER_TURN = np.pi / 2
 
-# float64 has no digits left for a phase beside an angle that is larger.
-_LARGE_ANGLE = 2.0**40
+# Beside an angle that is larger, float64 has a phase to no more than 1/128.
+LARGE_ANGLE = 2.0**46
 
 
 class Line(NamedTuple):
@@ -84,7 +84,7 @@ class Waves(NamedTuple):
         """Frequency and phase over positions, which `lines` make coordinates of."""
         intercept, slope = np.array(lines).T
         ahead = self.frequency * intercept[self.axis]
-        if np.any(np.abs(ahead) > _LARGE_ANGLE):
+        if np.any(np.abs(ahead) > LARGE_ANGLE):
             ahead = np.fmod(ahead, TURN)
         return self.frequency * slope[self.axis], self.phase + ahead
 
