@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from cases import (
+from helpers.layer_cases import (
     COUNTING,
     LAYERS,
     SUM_ROUNDING,
@@ -23,7 +22,13 @@ from cases import (
     to_numpy,
     to_tensor,
 )
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
 
 import keras_posenc as kp
 
@@ -214,21 +219,16 @@ def test_inputs_without_channels_warn_where_theirs_count():
 # Too much. In a process of its own, whose memory is limited.
 
 if sys.platform == "linux":  # the only one that keeps a process to its limit
-    import absurd
+    from helpers import out_of_memory
+    from helpers.processes import run_helper
 
     @pytest.fixture(scope="module")
     def outcomes() -> dict[str, dict[str, Any]]:
         """What comes of each of those calls, one after another in one process."""
-        output = subprocess.run(
-            [sys.executable, absurd.__file__, *absurd.TOO_MUCH],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        return json.loads(output.stdout.splitlines()[-1])
+        printed = run_helper("out_of_memory", *out_of_memory.TOO_MUCH, timeout=300)
+        return json.loads(printed.splitlines()[-1])
 
-    @pytest.mark.parametrize("name", absurd.TOO_MUCH)
+    @pytest.mark.parametrize("name", out_of_memory.TOO_MUCH)
     def test_too_much_is_refused_at_once(name: str, outcomes: dict[str, Any]):
         outcome = outcomes[name]
         assert {"MemoryError", "ValueError"} & set(outcome["error"]), outcome

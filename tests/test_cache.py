@@ -25,13 +25,21 @@ from typing import Any
 
 import keras
 import numpy as np
-import peak_memory
 import pytest
-import reference
-from cases import LAYERS, ROUNDING, SUM_ROUNDING, Case, dtype_of, to_numpy, to_tensor
-from first_calls import FIRST_CALLS
-from gradients import gradient
-from modes import BACKEND, BREAKS_GRAPHS, KNOWN, with_known_sizes
+from helpers import peak_memory, reference
+from helpers.gradients import gradient
+from helpers.layer_cases import (
+    LAYERS,
+    ROUNDING,
+    SUM_ROUNDING,
+    Case,
+    dtype_of,
+    to_numpy,
+    to_tensor,
+)
+from helpers.processes import run_helper
+from helpers.run_modes import BACKEND, BREAKS_GRAPHS, KNOWN, with_known_sizes
+from helpers.transformed_calls import FIRST_CALLS
 
 import keras_posenc as kp
 from keras_posenc import _backend, _evaluate
@@ -869,13 +877,7 @@ MOST = 2 * WHOLE + TABLE + 20e6
 
 
 def peak(function: str, mode: str) -> float:
-    output = subprocess.run(
-        [sys.executable, peak_memory.__file__, function, mode],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return float(output.stdout.splitlines()[-1])
+    return float(run_helper("peak_memory", function, mode).splitlines()[-1])
 
 
 @needs_linux

@@ -9,8 +9,9 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import (
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.layer_cases import (
     COUNTING,
     LAYERS,
     SUM_ROUNDING,
@@ -18,8 +19,7 @@ from cases import (
     to_numpy,
     to_tensor,
 )
-from gradients import gradient
-from modes import (
+from helpers.run_modes import (
     BACKEND,
     KNOWN,
     UNKNOWN,

@@ -8,8 +8,16 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, Case, dtype_of, each_encoder, each_layer, to_numpy
+from helpers import reference
+from helpers.layer_cases import (
+    COUNTING,
+    ROUNDING,
+    Case,
+    dtype_of,
+    each_encoder,
+    each_layer,
+    to_numpy,
+)
 
 import keras_posenc as kp
 

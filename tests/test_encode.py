@@ -11,11 +11,10 @@ import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
-from gradients import gradient
-from keras import ops
-from modes import (
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
+from helpers.run_modes import (
     BACKEND,
     KNOWN,
     UNKNOWN,
@@ -23,6 +22,7 @@ from modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
+from keras import ops
 
 import keras_posenc as kp
 

@@ -13,11 +13,17 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-import reference
-from cases import dtype_of, to_numpy, to_tensor
+from helpers import reference
+from helpers.hard_positions import TIMESTAMPS, integers, reals
+from helpers.layer_cases import dtype_of, to_numpy, to_tensor
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from positions import TIMESTAMPS, integers, reals
 
 import keras_posenc as kp
 

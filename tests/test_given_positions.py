@@ -9,12 +9,11 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
-from gradients import gradient
-from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import (
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.hard_positions import TIMESTAMPS
+from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
+from helpers.position_cases import (
     BATCH,
     CHANNELS,
     LENGTH,
@@ -24,7 +23,14 @@ from places import (
     each_sequence,
     zeros,
 )
-from positions import TIMESTAMPS
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
+from keras import ops
 
 import keras_posenc as kp
 

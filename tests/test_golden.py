@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import to_numpy
+from helpers.layer_cases import to_numpy
 
 import keras_posenc as kp
 

@@ -12,7 +12,7 @@ import h5py
 import keras
 import numpy as np
 import pytest
-from cases import COUNTING, to_numpy
+from helpers.layer_cases import COUNTING, to_numpy
 from packaging.version import Version
 
 import keras_posenc as kp

@@ -8,8 +8,8 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import SUM_ROUNDING, Case, each_layer, to_numpy, to_tensor
+from helpers import reference
+from helpers.layer_cases import SUM_ROUNDING, Case, each_layer, to_numpy, to_tensor
 from keras import layers, ops
 
 import keras_posenc as kp

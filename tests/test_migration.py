@@ -5,8 +5,8 @@ from __future__ import annotations
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import ROUNDING, dtype_of, to_numpy, to_tensor
+from helpers import reference
+from helpers.layer_cases import ROUNDING, dtype_of, to_numpy, to_tensor
 
 import keras_posenc
 from keras_posenc import tf_encodings, torch_encodings

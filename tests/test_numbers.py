@@ -5,8 +5,8 @@ from __future__ import annotations
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import (
+from helpers import reference
+from helpers.layer_cases import (
     ROUNDING,
     SUM_ROUNDING,
     Case,

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import to_tensor
+from helpers.device_operations import Operations, operations
+from helpers.hard_positions import TIMESTAMPS, integers, reals
+from helpers.layer_cases import to_tensor
+from helpers.run_modes import BACKEND, KNOWN, UNKNOWN
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN
-from operations import Operations, operations
-from positions import TIMESTAMPS, integers, reals
 
 import keras_posenc as kp
 

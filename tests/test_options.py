@@ -1,7 +1,7 @@
 """Options of an encoding: their meaning, alone and with each other, and bad values.
 
-`reference.encode_options` has the meaning in plain loops; tests/combinations.py has
-every pair of values.
+`reference.encode_options` has the meaning in plain loops, `option_combinations` every
+pair of values.
 """
 
 from __future__ import annotations
@@ -17,11 +17,17 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import SUM_ROUNDING, dtype_of, to_numpy, to_tensor
-from combinations import TWO_PI, Combination, combinations
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from positions import integers
+from helpers import reference
+from helpers.hard_positions import integers
+from helpers.layer_cases import SUM_ROUNDING, dtype_of, to_numpy, to_tensor
+from helpers.option_combinations import TWO_PI, Combination, combinations
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
 
 import keras_posenc as kp
 

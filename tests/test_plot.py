@@ -14,7 +14,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import reference
+from helpers import reference
 from matplotlib.colors import to_rgb, to_rgba
 from test_api import documented, documented_defaults, sections, without_required
 from test_api import written_arguments as arguments

@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, to_numpy, to_tensor
+from helpers import reference
+from helpers.layer_cases import COUNTING, ROUNDING, to_numpy, to_tensor
+from helpers.run_modes import whole_torch_graph
 from keras import ops
-from modes import whole_torch_graph
 
 import keras_posenc as kp
 

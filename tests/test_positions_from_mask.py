@@ -9,11 +9,11 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, dtype_of, to_numpy, to_tensor
+from helpers import reference
+from helpers.layer_cases import COUNTING, dtype_of, to_numpy, to_tensor
+from helpers.position_cases import assert_close, zeros
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from keras import ops
-from modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import assert_close, zeros
 
 import keras_posenc as kp
 

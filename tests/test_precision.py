@@ -13,9 +13,9 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import LAYERS, SUMMERS, Case, dtype_of, to_numpy, to_tensor
-from modes import BACKEND, with_known_sizes, with_unknown_sizes
+from helpers import reference
+from helpers.layer_cases import LAYERS, SUMMERS, Case, dtype_of, to_numpy, to_tensor
+from helpers.run_modes import BACKEND, with_known_sizes, with_unknown_sizes
 from packaging.version import Version
 
 import keras_posenc as kp
@@ -35,8 +35,8 @@ HALF_UNIT = {
     "float32": 2.0**-24,
     "float64": 2.0**-53,
 }
-# What the encoding is off by before it is rounded: see `cases`. The last is that of
-# the smallest numbers of float16, which have fewer digits.
+# What the encoding is off by before it is rounded: see `layer_cases`. The last is that
+# of the smallest numbers of float16, which have fewer digits.
 COMPUTED = {"float64": 1e-12, "float32": 2e-7, "bfloat16": 2e-7, "float16": 3e-7}
 
 

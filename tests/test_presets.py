@@ -14,7 +14,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from cases import COUNTING, to_numpy
+from helpers.layer_cases import COUNTING, to_numpy
 
 import keras_posenc as kp
 from keras_posenc._options import OPTION_NAMES

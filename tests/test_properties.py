@@ -15,10 +15,10 @@ import hypothesis
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
+from helpers import reference
+from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
+from helpers.run_modes import BACKEND
 from hypothesis import strategies as st
-from modes import BACKEND
 
 import keras_posenc as kp
 

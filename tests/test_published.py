@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
-from cases import SUM_ROUNDING, to_numpy, to_tensor
-from modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from helpers import reference
+from helpers.layer_cases import SUM_ROUNDING, to_numpy, to_tensor
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 
 import keras_posenc as kp
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-import saved_models
-from cases import Case, dtype_of, each_layer, to_numpy
+from helpers import saved_models
+from helpers.layer_cases import Case, dtype_of, each_layer, to_numpy
 from keras import ops
 
 import keras_posenc as kp

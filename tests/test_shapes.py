@@ -10,8 +10,8 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import (
+from helpers import reference
+from helpers.layer_cases import (
     COUNTING,
     ENCODERS,
     LAYERS,
@@ -23,7 +23,7 @@ from cases import (
     to_numpy,
     to_tensor,
 )
-from modes import whole_torch_graph
+from helpers.run_modes import whole_torch_graph
 
 import keras_posenc as kp
 

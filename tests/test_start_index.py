@@ -11,11 +11,9 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
-from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import (
+from helpers import reference
+from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
+from helpers.position_cases import (
     BATCH,
     CHANNELS,
     LENGTH,
@@ -30,6 +28,14 @@ from places import (
     scalar,
     zeros,
 )
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
+from keras import ops
 
 import keras_posenc as kp
 from keras_posenc import _evaluate

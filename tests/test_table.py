@@ -8,8 +8,8 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
-from cases import to_numpy
+from helpers import reference
+from helpers.layer_cases import to_numpy
 
 import keras_posenc as kp
 

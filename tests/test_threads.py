@@ -16,7 +16,8 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from cases import (
+from helpers.gradients import gradient
+from helpers.layer_cases import (
     COUNTING,
     LAYERS,
     ROUNDING,
@@ -26,8 +27,7 @@ from cases import (
     to_numpy,
     to_tensor,
 )
-from gradients import gradient
-from modes import BACKEND, KNOWN, with_known_sizes
+from helpers.run_modes import BACKEND, KNOWN, with_known_sizes
 
 import keras_posenc as kp
 from keras_posenc import _evaluate

@@ -11,10 +11,23 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, SUM_ROUNDING, dtype_of, to_numpy, to_tensor
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import assert_close, scalar, zeros
+from helpers import reference
+from helpers.layer_cases import (
+    COUNTING,
+    ROUNDING,
+    SUM_ROUNDING,
+    dtype_of,
+    to_numpy,
+    to_tensor,
+)
+from helpers.position_cases import assert_close, scalar, zeros
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
 
 import keras_posenc as kp
 from keras_posenc import _evaluate

@@ -15,10 +15,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import ENCODERS, SUMMERS, Case, to_numpy, to_tensor
-from gradients import gradient
-from modes import BACKEND, BREAKS_GRAPHS
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.layer_cases import ENCODERS, SUMMERS, Case, to_numpy, to_tensor
+from helpers.run_modes import BACKEND, BREAKS_GRAPHS
 
 import keras_posenc as kp
 

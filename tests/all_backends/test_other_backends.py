@@ -6,27 +6,25 @@ Keras imports JAX and SciPy for its NumPy backend, SciPy for OpenVINO's.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-import saved_models
-from cases import COUNTING, ROUNDING, SUM_ROUNDING
+from helpers import saved_models
+from helpers.layer_cases import COUNTING, ROUNDING, SUM_ROUNDING
+from helpers.processes import environment
 
-TESTS = Path(__file__).parents[1]
 BACKENDS = ("numpy", "openvino")
 
 RUN = """
 import json, sys, tempfile
 from pathlib import Path
 import keras, numpy as np
-from cases import LAYERS, to_numpy
-from saved_models import model_with
+from helpers.layer_cases import LAYERS, to_numpy
+from helpers.saved_models import model_with
 import keras_posenc as kp
-import reference
+from helpers import reference
 
 found = {"backend": keras.backend.backend(), "called": {}, "saved": {}, "half": {}}
 for case in LAYERS:
@@ -61,14 +59,9 @@ print(json.dumps(found, default=lambda array: float(array.max())))
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def found(request: pytest.FixtureRequest) -> dict[str, Any]:
-    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     output = subprocess.run(
         [sys.executable, "-c", RUN],
-        env={
-            **os.environ,
-            "KERAS_BACKEND": request.param,
-            "PYTHONPATH": os.pathsep.join(paths),
-        },
+        env=environment(KERAS_BACKEND=request.param),
         check=True,
         stdout=subprocess.PIPE,
         text=True,

@@ -9,15 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import saved_models
-from cases import COUNTING
+from helpers import saved_models
+from helpers.layer_cases import COUNTING
+from helpers.processes import run_helper
 
 BACKENDS = ("jax", "tensorflow", "torch")
 
 
-def run(backend: str, *arguments: str) -> None:
+def load(backend: str, *folders: str) -> None:
     env = {**os.environ, "KERAS_BACKEND": backend}
-    subprocess.run([sys.executable, *arguments], env=env, check=True)
+    command = [sys.executable, "-c", saved_models.LOAD, *folders]
+    subprocess.run(command, env=env, check=True)
 
 
 @pytest.fixture(scope="session")
@@ -25,9 +27,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By backend, what it saved, and what each of the three made of that."""
     saved = {backend: tmp_path_factory.mktemp(backend) for backend in BACKENDS}
     for backend, folder in saved.items():
-        run(backend, saved_models.__file__, str(folder))
+        run_helper("saved_models", str(folder), KERAS_BACKEND=backend)
     for backend in BACKENDS:
-        run(backend, "-c", saved_models.LOAD, *map(str, saved.values()))
+        load(backend, *map(str, saved.values()))
     return saved
 
 

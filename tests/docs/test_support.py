@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import SUPPORT
+from helpers.export_support import SUPPORT
 
 README = Path(__file__).parents[2] / "README.md"
 HEADER = "| shipped as | TensorFlow | PyTorch | JAX |\n|---|---|---|---|\n"

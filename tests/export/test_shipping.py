@@ -10,10 +10,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from cases import LAYERS, Case
-from export.tools import TOOLS, Runtime, Shape, dynamic_sizes, litert
-from modes import BACKEND
-from support import BACKENDS, OPEN, SUPPORT, is_supported
+from helpers.export_formats import TOOLS, Runtime, Shape, dynamic_sizes, litert
+from helpers.export_support import BACKENDS, OPEN, SUPPORT, is_supported
+from helpers.layer_cases import LAYERS, Case
+from helpers.run_modes import BACKEND
 
 import keras_posenc as kp
 

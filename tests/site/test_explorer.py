@@ -10,7 +10,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from browser import Browser
+from helpers.browser import Browser
 
 from keras_posenc import presets, sinusoidal_table
 from keras_posenc._options import WaveOptions

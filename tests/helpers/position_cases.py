@@ -9,12 +9,12 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, to_numpy, to_tensor
 from keras import ops
-from modes import BACKEND, Function, whole_torch_graph
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import COUNTING, to_numpy, to_tensor
+from helpers.run_modes import BACKEND, Function, whole_torch_graph
 
 # One shape for all, since JAX compiles every operation for each.
 BATCH, LENGTH, CHANNELS = 3, 6, 8

@@ -1,7 +1,7 @@
 """What is asked for sizes that no machine has room for, where memory is short; Linux.
 
-`python absurd.py NAME ...` prints for each, as JSON, the error that it raises, the
-seconds of work until then, and the bytes that the cache of the process has gained.
+`python -m helpers.out_of_memory NAME ...` prints for each, as JSON, the error that it
+raises, the seconds of work until then, and the bytes that the cache has gained.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import to_tensor
 
 import keras_posenc as kp
+from helpers.layer_cases import to_tensor
 from keras_posenc import _evaluate
 
 # Beyond what the process has: enough to load and run whatever a backend still needs,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import reference
+from helpers import reference
 
 TWO_PI = 2 * math.pi
 

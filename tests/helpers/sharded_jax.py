@@ -1,7 +1,7 @@
 """Layers of tensors that 8 devices have parts of; prints what was found as JSON.
 
-`XLA_FLAGS=--xla_force_host_platform_device_count=8 python spread_jax.py`: a process of
-its own, as JAX reads that once.
+It needs `XLA_FLAGS=--xla_force_host_platform_device_count=8`, which JAX reads once in a
+process: tests/test_spread.py runs it in one of its own.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import Any
 
 import jax
 import numpy as np
-import spread_model
-from cases import LAYERS, Case, to_numpy
 from keras import distribution
 
 import keras_posenc as kp
+from helpers import sharded_model
+from helpers.layer_cases import LAYERS, Case, to_numpy
 
 Function = Callable[[Any], Any]
 
@@ -147,9 +147,9 @@ def model_parallel() -> distribution.ModelParallel:
 
 def fitted_on(spread: distribution.Distribution | None) -> list[float]:
     if spread is None:
-        return spread_model.fitted()
+        return sharded_model.fitted()
     with spread.scope():
-        return spread_model.fitted()
+        return sharded_model.fitted()
 
 
 def main() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
 from keras import ops
 
 import keras_posenc as kp
+from helpers import reference
 
 
 @dataclass(frozen=True)
