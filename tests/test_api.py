@@ -80,12 +80,12 @@ def test_the_search_for_imports_finds_what_runs_at_import():
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_no_private_module_of_keras(path: Path):
+def test_no_private_module_of_keras_is_imported(path: Path):
     assert "keras.src" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_no_backend_at_module_level(path: Path):
+def test_no_backend_is_imported_at_module_level(path: Path):
     imported = {
         name.partition(".")[0] for name in imports(path.read_text(), at_import=True)
     }
@@ -115,7 +115,7 @@ def run(code: str) -> dict[str, object]:
     return json.loads(output.stdout.splitlines()[-1])
 
 
-def test_E5_importing_pulls_in_no_backend_that_keras_has_not():
+def test_importing_pulls_in_no_backend_that_keras_has_not():
     found = run(
         "import json, sys, keras; before = set(sys.modules); import keras_posenc;"
         "print(json.dumps({'new': sorted(set(sys.modules) - before)}))"

@@ -55,7 +55,7 @@ class Owner:
     name: str
 
 
-def test_what_is_kept_is_found():
+def test_a_kept_tensor_is_found():
     cache, owner = TensorCache(10_000), Owner("a")
     cache.keep(owner, "key", "tensor", 100)
     assert cache.get(owner, "key") == "tensor"
@@ -78,7 +78,7 @@ def test_owners_that_are_equal_share():
     assert cache.nbytes == 100 + RECORD
 
 
-def test_two_owners_have_what_is_theirs():
+def test_two_owners_keep_tensors_under_the_same_key():
     cache, owner, other = TensorCache(10_000), Owner("a"), Owner("b")
     cache.keep(owner, "key", "tensor", 100)
     cache.keep(other, "key", "another", 200)
@@ -86,7 +86,7 @@ def test_two_owners_have_what_is_theirs():
     assert cache.nbytes == 300 + 2 * RECORD
 
 
-def test_what_is_kept_goes_with_its_owner():
+def test_kept_tensors_go_with_their_owner():
     cache, owner, other = TensorCache(10_000), Owner("a"), Owner("b")
     cache.keep(owner, "key", "tensor", 100)
     cache.keep(other, "key", "another", 200)
@@ -107,7 +107,7 @@ def test_a_twin_whose_owner_has_gone_keeps_its_own():
     assert cache.nbytes == 200 + RECORD
 
 
-def test_the_owner_of_nothing_is_forgotten():
+def test_an_owner_whose_tensors_went_is_forgotten():
     cache = TensorCache(2 * RECORD)
     owners = [Owner(str(number)) for number in range(10)]
     for owner in owners:
@@ -143,7 +143,7 @@ def test_the_least_recently_used_of_all_owners_goes_first():
     assert [cache.get(other, key) for key in "bd"] == [None, "d"]
 
 
-def test_a_large_one_takes_the_place_of_several():
+def test_a_large_tensor_takes_the_place_of_several():
     cache, owner = room_for(4), Owner("a")
     for key in "abcd":
         cache.keep(owner, key, key, 100)
@@ -156,7 +156,7 @@ def test_a_large_one_takes_the_place_of_several():
 @pytest.mark.parametrize(
     ("nbytes", "fits"), [(0, True), (5000, True), (5001, False), (10**12, False)]
 )
-def test_what_there_is_room_for(nbytes: int, fits: bool):
+def test_there_is_room_for_what_is_no_larger_than_the_bound(nbytes: int, fits: bool):
     cache, owner = TensorCache(5000 + RECORD), Owner("a")
     cache.keep(owner, "another", "tensor", 4000)  # can go
     assert cache.has_room_for(nbytes) is fits
@@ -171,7 +171,7 @@ MANY = {
 
 @pytest.mark.parametrize("nbytes", [0, 8, 3000])
 @pytest.mark.parametrize("way", MANY)
-def test_many_small_ones_stay_within_the_bound(way: str, nbytes: int):
+def test_many_small_tensors_stay_within_the_bound(way: str, nbytes: int):
     cache = TensorCache(50_000)
     owners = [Owner(str(number)) for number in range(300)]
     held = []
@@ -208,7 +208,7 @@ def test_owners_may_go_while_another_thread_counts():
 
 
 @pytest.mark.usefixtures("impatient")
-def test_many_threads_keep_and_find():
+def test_many_threads_keep_and_find_at_once():
     cache = room_for(5)
     owners = [Owner(str(number)) for number in range(4)]
 
@@ -255,7 +255,10 @@ def made(monkeypatch: pytest.MonkeyPatch, kept: TensorCache) -> list[tuple[int, 
 
 # One of each kind: JAX compiles every operation for every shape.
 KINDS = {case.name: case for case in LAYERS}
-CHOSEN = [KINDS[name] for name in ("P1", "P2", "Pm1", "S(P1)", "S(Pm2)", "Sinusoid")]
+CHOSEN = [
+    KINDS[name]
+    for name in ("1d", "2d", "permute1d", "sum-of-1d", "sum-of-permute2d", "sinusoid")
+]
 each_kind = pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)
 
 
@@ -273,7 +276,7 @@ def assert_right(outputs: Any, case: Case, inputs: np.ndarray) -> None:
 
 
 @each_kind
-def test_a_second_call_makes_nothing(case: Case, made: list):
+def test_a_second_call_builds_no_table(case: Case, made: list):
     layer, x = case.make(), to_tensor(case.inputs())
     first = to_numpy(layer(x))
     assert len(made) == 1
@@ -282,9 +285,7 @@ def test_a_second_call_makes_nothing(case: Case, made: list):
 
 
 @each_kind
-def test_the_batch_is_no_part_of_what_is_kept(
-    case: Case, made: list, kept: TensorCache
-):
+def test_one_table_serves_every_batch_size(case: Case, made: list, kept: TensorCache):
     layer, x = case.make(), case.inputs()
     layer(to_tensor(x))
     held = kept.nbytes
@@ -296,7 +297,7 @@ def test_the_batch_is_no_part_of_what_is_kept(
     assert kept.nbytes == held
 
 
-def test_layers_of_the_same_options_share(made: list):
+def test_layers_of_the_same_options_share_a_table(made: list):
     x = zeros(1, 6, 8)
     layers = [
         kp.PositionalEncoding1D(8),
@@ -311,7 +312,7 @@ def test_layers_of_the_same_options_share(made: list):
     assert len(made) <= 2
 
 
-def test_the_bytes_that_count_are_those_of_the_tensors(kept: TensorCache):
+def test_cached_bytes_are_those_of_the_tensors_and_a_record(kept: TensorCache):
     layers = [
         kp.PositionalEncoding1D(8, dtype=dtype) for dtype in ("float32", "float16")
     ]
@@ -324,12 +325,14 @@ def test_the_bytes_that_count_are_those_of_the_tensors(kept: TensorCache):
     assert both - single == 2 * 800 + RECORD
 
 
-# U4: in a graph between two calls, or before the first one.
+# In a graph between two calls, or before the first one.
 
 
 @each_kind
 @pytest.mark.parametrize("mode", KNOWN[1:])
-def test_U4_eager_then_in_a_graph_then_eager(case: Case, mode: str, kept: TensorCache):
+def test_a_graph_between_two_eager_calls_changes_neither(
+    case: Case, mode: str, kept: TensorCache
+):
     layer, x = case.make(), case.inputs()
     first = to_numpy(layer(to_tensor(x)))
     held = kept.nbytes
@@ -341,7 +344,7 @@ def test_U4_eager_then_in_a_graph_then_eager(case: Case, mode: str, kept: Tensor
 
 @each_kind
 @pytest.mark.parametrize("mode", KNOWN[1:])
-def test_U4_a_graph_keeps_nothing(case: Case, mode: str, kept: TensorCache):
+def test_a_graph_keeps_nothing(case: Case, mode: str, kept: TensorCache):
     layer, x = case.make(), case.inputs()
     assert_right(with_known_sizes(layer, mode)(to_tensor(x)), case, x)
     assert kept.nbytes == 0
@@ -352,9 +355,11 @@ def test_U4_a_graph_keeps_nothing(case: Case, mode: str, kept: TensorCache):
     # torch 2.13 uses these itself, for `torch.func.jvp` too.
     "ignore:`torch.jit.[a-z_]+` is deprecated:DeprecationWarning",
 )
-@pytest.mark.parametrize("name", ["P1", "Pm2", "S(P2)"])
+@pytest.mark.parametrize("name", ["1d", "permute2d", "sum-of-2d"])
 @pytest.mark.parametrize("call", FIRST_CALLS)
-def test_U4_called_amid_something_first(call: str, name: str, kept: TensorCache):
+def test_a_first_call_amid_a_transformation_leaves_nothing_of_it(
+    call: str, name: str, kept: TensorCache
+):
     case = KINDS[name]
     layer, x = case.make(), case.inputs()
     first = FIRST_CALLS[call](layer, to_tensor(x))
@@ -365,7 +370,7 @@ def test_U4_called_amid_something_first(call: str, name: str, kept: TensorCache)
     assert set(gradients.flat) == {1.0 + case.adds}
 
 
-# U5: what a call returns is the caller's to change.
+# What a call returns is the caller's to change.
 
 
 def changed_by_torch(outputs: Any) -> None:
@@ -419,7 +424,7 @@ CHANGES = {
 @each_kind
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_U5_what_is_returned_may_be_changed(
+def test_changing_a_result_changes_no_later_one(
     case: Case, batch: int, change: Callable[[Any], None], kept: TensorCache
 ):
     layer, x = case.make(), case.inputs()[:batch]
@@ -433,13 +438,13 @@ if BACKEND == "torch":
 
     @each_kind
     @pytest.mark.parametrize("batch", [1, 2])
-    def test_U5_what_is_returned_is_an_ordinary_tensor(case: Case, batch: int):
+    def test_a_result_is_an_ordinary_tensor(case: Case, batch: int):
         outputs = case.make()(to_tensor(case.inputs()[:batch]))
         outputs.view(-1)  # which only what is contiguous has
         assert not outputs.requires_grad
 
 
-# U9: bounded.
+# Bounded.
 
 
 def hold_each(layer: keras.Layer, lengths: range, kept: TensorCache) -> list[int]:
@@ -466,7 +471,9 @@ def hold_each(layer: keras.Layer, lengths: range, kept: TensorCache) -> list[int
 
 # JAX would trace a copy for each length, for half a minute.
 @pytest.mark.parametrize("adds", [True] if BACKEND == "jax" else [True, False])
-def test_U9_a_thousand_lengths(adds: bool, kept: TensorCache, made: list):
+def test_tables_of_a_thousand_lengths_stay_within_the_bound(
+    adds: bool, kept: TensorCache, made: list
+):
     kept.max_bytes = 2**18
     layer = kp.PositionalEncoding1D(4)
     layer = kp.Summer(layer) if adds else layer
@@ -482,14 +489,14 @@ def test_U9_a_thousand_lengths(adds: bool, kept: TensorCache, made: list):
     assert len(made) == 1010
 
 
-def test_U9_what_a_process_keeps():
+def test_the_bound_of_a_process_holds_one_large_table_and_no_half_gigabyte():
     """Enough for the largest table of the benchmarks, and no more than half a GB."""
     assert _evaluate._kept.has_room_for(4 * 65_536 * 1024)
     assert _evaluate._kept.max_bytes < 2**29
 
 
 @each_kind
-def test_U9_a_table_larger_than_the_bound_is_not_kept(case: Case, kept: TensorCache):
+def test_a_table_larger_than_the_bound_is_not_kept(case: Case, kept: TensorCache):
     kept.max_bytes = RECORD
     layer, x = case.make(), case.inputs()
     for _ in range(2):
@@ -497,7 +504,7 @@ def test_U9_a_table_larger_than_the_bound_is_not_kept(case: Case, kept: TensorCa
     assert kept.nbytes == 0
 
 
-def test_U9_one_that_is_too_large_leaves_the_others(made: list, kept: TensorCache):
+def test_a_table_larger_than_the_bound_leaves_the_others(made: list, kept: TensorCache):
     layer = kp.PositionalEncoding1D(8)
     layer(zeros(1, 5, 8))
     kept.max_bytes = kept.nbytes
@@ -506,7 +513,7 @@ def test_U9_one_that_is_too_large_leaves_the_others(made: list, kept: TensorCach
     assert made == [(5,)]
 
 
-# D8, D9: found by all that the values depend on.
+# Found by all that the values depend on.
 
 
 def encoding(*args: Any, **kwargs: Any) -> Callable[[], keras.Layer]:
@@ -519,54 +526,54 @@ def summer(dtype: str, inner_dtype: str) -> Callable[[], keras.Layer]:
 
 FLOAT = encoding(1, 8)
 PAIRS = {
-    "D8-bfloat16": ((2, 300, 8), encoding(1, 8, dtype="bfloat16"), FLOAT),
-    "D8-float16": ((2, 300, 8), encoding(1, 8, dtype="mixed_float16"), FLOAT),
-    "D8-halves": (
+    "bfloat16": ((2, 300, 8), encoding(1, 8, dtype="bfloat16"), FLOAT),
+    "float16": ((2, 300, 8), encoding(1, 8, dtype="mixed_float16"), FLOAT),
+    "halves": (
         (2, 300, 8),
         encoding(1, 8, dtype="bfloat16"),
         encoding(1, 8, dtype="float16"),
     ),
-    "D8-in-a-summer": (
+    "in-a-summer": (
         (2, 300, 8),
         summer("float32", "bfloat16"),
         summer("float32", "float32"),
     ),
-    "D8-of-a-summer": (
+    "of-a-summer": (
         (2, 300, 8),
         summer("bfloat16", "float32"),
         summer("float16", "float32"),
     ),
-    "D8-on-the-way-of-a-summer": (
+    "on-the-way-of-a-summer": (
         (2, 300, 8),
         summer("float16", "bfloat16"),
         summer("float16", "float32"),
     ),
-    "D8-alone-or-in-a-summer": ((2, 300, 8), FLOAT, summer("float32", "bfloat16")),
-    "D9-max_wavelength": ((2, 9, 8), FLOAT, encoding(1, 8, max_wavelength=20.0)),
-    "D9-of-axes": (
+    "alone-or-in-a-summer": ((2, 300, 8), FLOAT, summer("float32", "bfloat16")),
+    "max_wavelength": ((2, 9, 8), FLOAT, encoding(1, 8, max_wavelength=20.0)),
+    "of-axes": (
         (2, 5, 5, 8),
         encoding(2, 8, max_wavelength=[20.0, 300.0]),
         encoding(2, 8, max_wavelength=[300.0, 20.0]),
     ),
-    "D9-channels": ((2, 9, 8), FLOAT, encoding(1, 12)),
-    "D9-channels-of-the-input": ((2, 9, 8), encoding(1), encoding(1, 12)),
-    "D9-data_format": (
+    "channels": ((2, 9, 8), FLOAT, encoding(1, 12)),
+    "channels-of-the-input": ((2, 9, 8), encoding(1), encoding(1, 12)),
+    "data_format": (
         (2, 8, 8, 8),
         encoding(2, 8),
         encoding(2, 8, data_format="channels_first"),
     ),
-    "D9-data_format-of-a-sequence": (
+    "data_format-of-a-sequence": (
         (2, 8, 8),
         FLOAT,
         encoding(1, 8, data_format="channels_first"),
     ),
 }
 if BACKEND != "jax":
-    PAIRS["D8-float64"] = ((2, 300, 8), encoding(1, 8, dtype="float64"), FLOAT)
+    PAIRS["float64"] = ((2, 300, 8), encoding(1, 8, dtype="float64"), FLOAT)
 
 
 @pytest.mark.parametrize("pair", PAIRS)
-def test_D8_D9_one_after_another(
+def test_layers_called_in_turn_get_their_own_tables(
     pair: str, kept: TensorCache, monkeypatch: pytest.MonkeyPatch
 ):
     shape, *makers = PAIRS[pair]
@@ -587,7 +594,7 @@ def output_alone(
     return to_numpy(layer(x))
 
 
-def test_D9_one_layer_for_inputs_of_other_channels(kept: TensorCache):
+def test_one_layer_gets_a_table_for_each_number_of_channels(kept: TensorCache):
     layer = kp.PositionalEncoding1D()
     outputs = [to_numpy(layer(zeros(1, 7, count))) for count in (8, 6, 8)]
     expected = [reference.encode_1d(7, count) for count in (8, 6, 8)]
@@ -595,7 +602,7 @@ def test_D9_one_layer_for_inputs_of_other_channels(kept: TensorCache):
     assert max(errors) <= ROUNDING["float32"]
 
 
-def test_D9_missing_channels_warn_every_time(made: list):
+def test_missing_channels_warn_although_the_table_is_cached(made: list):
     layer = kp.PositionalEncoding1D(3)
     for _ in range(2):
         with pytest.warns(UserWarning, match="channels=3 makes 4 channels"):
@@ -607,7 +614,9 @@ def test_D9_missing_channels_warn_every_time(made: list):
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "float16"])
 @pytest.mark.parametrize("first", ["this", "float32"])
-def test_D8_inputs_of_another_dtype(dtype: str, first: str, kept: TensorCache):
+def test_the_dtype_of_the_input_changes_no_table(
+    dtype: str, first: str, kept: TensorCache
+):
     layer = kp.PositionalEncoding1D(8)
     inputs = {"this": zeros(1, 60, 8, dtype=dtype), "float32": zeros(1, 60, 8)}
     outputs = [layer(inputs[name]) for name in sorted(inputs, key=first.__ne__)]
@@ -621,7 +630,7 @@ if BACKEND == "torch":
 
     @each_kind
     @pytest.mark.parametrize("first", ["cpu", "meta"])
-    def test_D9_another_device(case: Case, first: str, kept: TensorCache):
+    def test_each_device_gets_its_own_table(case: Case, first: str, kept: TensorCache):
         layer, x = case.make(), case.inputs()
         devices = sorted(["cpu", "meta"], key=first.__ne__)
         outputs = {device: layer(to_tensor(x).to(device)) for device in devices}
@@ -646,7 +655,7 @@ print(json.dumps({
 }))
 """
 
-    def test_D9_what_is_returned_is_where_the_input_is():
+    def test_a_result_is_on_the_device_of_its_input():
         output = subprocess.run(
             [sys.executable, "-c", TWO_DEVICES],
             check=True,
@@ -663,7 +672,7 @@ print(json.dumps({
 
 
 @each_kind
-def test_gone_with_the_layer(case: Case, kept: TensorCache):
+def test_tables_go_with_their_layer(case: Case, kept: TensorCache):
     layer = case.make()
     layer(to_tensor(case.inputs()))
     assert kept.nbytes > 0
@@ -672,7 +681,7 @@ def test_gone_with_the_layer(case: Case, kept: TensorCache):
     assert kept.nbytes == 0
 
 
-def test_gone_with_one_of_two_layers(kept: TensorCache):
+def test_tables_of_another_layer_stay(kept: TensorCache):
     layer, other = kp.PositionalEncoding1D(8), kp.PositionalEncoding1D(10)
     layer(zeros(1, 5, 8))
     held = kept.nbytes
@@ -682,7 +691,7 @@ def test_gone_with_one_of_two_layers(kept: TensorCache):
     assert kept.nbytes == held
 
 
-def test_a_copy_of_a_layer_that_has_gone(kept: TensorCache):
+def test_a_copy_outlives_the_layer_it_was_copied_from(kept: TensorCache):
     layer = kp.PositionalEncoding1D(8)
     layer(zeros(1, 5, 8))
     twin = copy.deepcopy(layer)
@@ -716,9 +725,11 @@ if BACKEND == "torch":
     LEFTOVERS["state_dict"] = lambda model, path: [*model.state_dict()]
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d"])
 @pytest.mark.parametrize("kind", LEFTOVERS)
-def test_nothing_of_it_in(kind: str, name: str, kept: TensorCache, tmp_path: Path):
+def test_cached_tables_are_not_in(
+    kind: str, name: str, kept: TensorCache, tmp_path: Path
+):
     layer = KINDS[name].make()
     model = keras.Sequential([keras.Input((None, 10)), layer])
     layer(zeros(1, 1, 10))
@@ -749,13 +760,13 @@ def repeated(layer: keras.Layer, x: Any, times: int = 20) -> Callable[[], np.nda
 
 
 @pytest.mark.parametrize("max_bytes", [2**28, 3000], ids=["roomy", "for-two"])
-@pytest.mark.parametrize("name", ["P1", "S(P1)"])
-def test_threads_with_a_layer_and_different_shapes(
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d"])
+def test_threads_call_one_layer_with_different_shapes(
     name: str, max_bytes: int, kept: TensorCache
 ):
     kept.max_bytes = max_bytes
     layer = kp.PositionalEncoding1D(8)
-    layer = kp.Summer(layer) if name == "S(P1)" else layer
+    layer = kp.Summer(layer) if name == "sum-of-1d" else layer
     layer(zeros(1, 1, 8))  # Keras builds a layer in one thread
     lengths = range(10, 18)
     results = together([repeated(layer, zeros(1, length, 8)) for length in lengths])
@@ -766,7 +777,7 @@ def test_threads_with_a_layer_and_different_shapes(
     assert kept.nbytes <= max_bytes
 
 
-def test_threads_with_layers_of_the_same_options(kept: TensorCache):
+def test_threads_call_layers_of_the_same_options(kept: TensorCache):
     layers = [kp.PositionalEncoding1D(8) for _ in range(8)]
     x = zeros(1, 23, 8)
     results = together([repeated(layer, x) for layer in layers])
@@ -776,7 +787,7 @@ def test_threads_with_layers_of_the_same_options(kept: TensorCache):
     assert kept.nbytes == 4 * 23 * 8 + RECORD
 
 
-def test_threads_in_which_layers_come_and_go(kept: TensorCache):
+def test_threads_make_and_drop_layers(kept: TensorCache):
     x = zeros(1, 23, 8)
 
     def call() -> float:
@@ -796,7 +807,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_an_error_leaves_the_cache_as_it_was(
+def test_an_error_while_a_table_is_made_leaves_the_cache_as_it_was(
     step: str, kept: TensorCache, made: list, monkeypatch: pytest.MonkeyPatch
 ):
     layer = kp.PositionalEncoding1D(8)
@@ -819,9 +830,9 @@ def test_an_error_leaves_the_cache_as_it_was(
     assert np.abs(outputs[0] - reference.encode_1d(6, 8)).max() <= ROUNDING["float32"]
 
 
-@pytest.mark.parametrize("name", ["P1", "Pm1", "S(P1)", "Sinusoid"])
+@pytest.mark.parametrize("name", ["1d", "permute1d", "sum-of-1d", "sinusoid"])
 @pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
-def test_values_of_the_input_reach_nothing_that_is_kept(
+def test_values_of_the_input_reach_no_cached_table(
     name: str, value: float, kept: TensorCache
 ):
     case = KINDS[name]
@@ -859,7 +870,7 @@ if BACKEND == "jax":
         assert compilations(lambda: jax.jit(lambda x: x + 1)(x), caplog) != []
 
 
-# E3: no copy of the encoding for each element of a batch.
+# No copy of the encoding for each element of a batch.
 
 each_measured_mode = pytest.mark.parametrize(
     # TensorFlow holds on to what it needed to make a graph; of some there is none.
@@ -882,12 +893,12 @@ def peak(function: str, mode: str) -> float:
 
 @needs_linux
 @each_measured_mode
-def test_E3_peak_memory(mode: str):
+def test_a_sum_takes_no_memory_for_a_copy_of_the_encoding(mode: str):
     assert 2 * WHOLE < peak("summer", mode) < MOST
 
 
 @needs_linux
-def test_E3_a_copy_would_be_seen():
+def test_a_copy_would_be_seen():
     assert peak("with-a-copy", "eager") > MOST + 20e6
 
 
@@ -897,7 +908,9 @@ if BACKEND == "tensorflow":
         ("name", "made"),
         [("summer", ["AddV2"]), ("with_a_copy", ["BroadcastTo", "AddV2"])],
     )
-    def test_E3_what_is_as_large_as_the_output_in_a_graph(name: str, made: list[str]):
+    def test_a_graph_of_a_sum_makes_nothing_as_large_but_the_sum(
+        name: str, made: list[str]
+    ):
         import tensorflow as tf
 
         spec = tf.TensorSpec(peak_memory.SHAPE)

@@ -102,13 +102,13 @@ def test_positions_on_several_axes(rank: int, shape: tuple[int, ...], kind: str)
     np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=COUNTING)
 
 
-def test_a_variable():
+def test_a_variable_is_encoded():
     positions = keras.Variable(np.array([1.0, 2.5], "float32"))
     outputs = to_numpy(kp.encode(positions, 8))
     np.testing.assert_allclose(outputs, exact([1.0, 2.5], 8), rtol=0, atol=COUNTING)
 
 
-def test_a_list_of_tensors():
+def test_a_list_of_tensors_is_encoded():
     positions = [ops.ones(()), 2 * ops.ones(())]
     outputs = to_numpy(kp.encode(positions, 8))
     np.testing.assert_allclose(outputs, exact([1.0, 2.0], 8), rtol=0, atol=COUNTING)
@@ -140,7 +140,7 @@ def model_of(name: str, dtype: str, compute_dtype: str = "float32") -> keras.Mod
 
 @each_input
 @each_kind_of_number
-def test_in_a_functional_model(name: str, dtype: str):
+def test_a_functional_model_encodes_its_input(name: str, dtype: str):
     rank, shape, given = INPUTS[name]
     model = model_of(name, dtype)
     assert model.outputs[0].shape == (None, *(shape[:-1] if rank > 1 else shape), 12)
@@ -152,7 +152,7 @@ def test_in_a_functional_model(name: str, dtype: str):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "mixed_bfloat16"])
-def test_in_a_functional_model_of_half_precision(dtype: str):
+def test_a_functional_model_encodes_in_half_precision(dtype: str):
     model = model_of("sequence", "float32", dtype)
     assert dtype_of(model.outputs[0]) == dtype.removeprefix("mixed_")
     positions = values((2, 5), "float32")
@@ -372,14 +372,14 @@ DTYPES = {
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
 @pytest.mark.parametrize("name", DTYPES)
-def test_dtype(name: str, tensor: bool):
+def test_the_result_has_the_dtype_that_is_asked_for(name: str, tensor: bool):
     dtype, expected = DTYPES[name]
     positions = to_tensor(POSITIONS) if tensor else POSITIONS
     assert dtype_of(kp.encode(positions, 8, dtype=dtype)) == expected
 
 
 @pytest.mark.parametrize("policy", ["float16", "mixed_bfloat16", "float32"])
-def test_no_dtype_is_that_of_the_global_policy(policy: str, global_policy: Any):
+def test_without_a_dtype_the_global_policy_holds(policy: str, global_policy: Any):
     global_policy(policy)
     outputs = kp.encode(POSITIONS, 8)
     assert dtype_of(outputs) == policy.removeprefix("mixed_")
@@ -498,7 +498,7 @@ if BACKEND == "torch":
 
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("mode", KNOWN)
-def test_in_a_graph(mode: str, rank: int):
+def test_a_graph_encodes_positions(mode: str, rank: int):
     positions = values((5, rank) if rank > 1 else (5,), "float32")
     graph = with_known_sizes(lambda p: kp.encode(p, 12, rank=rank), mode)
     expected = reference.exact(positions.reshape(5, rank), 12)
@@ -509,7 +509,7 @@ def test_in_a_graph(mode: str, rank: int):
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_in_a_graph_that_does_not_know_how_many(mode: str, dtype: str):
+def test_a_graph_that_knows_no_size_encodes_positions(mode: str, dtype: str):
     graph = with_unknown_sizes(lambda p: kp.encode(p, 12), mode, (None, None), dtype)
     given = [values(shape, dtype) for shape in ((2, 5), (3, 7))]
     errors = [
@@ -572,7 +572,7 @@ if BACKEND != "torch":  # torch.compile cannot follow what NumPy knows of an arr
 
     @pytest.mark.parametrize("name", CONSTANTS)
     @pytest.mark.parametrize("mode", KNOWN[1:])
-    def test_positions_of_the_host_in_a_graph(mode: str, name: str):
+    def test_a_graph_has_positions_of_the_host_as_constants(mode: str, name: str):
         positions = CONSTANTS[name]
         graph = with_known_sizes(lambda x: x + kp.encode(positions, 8), mode)
         outputs = to_numpy(graph(to_tensor(np.zeros(8, "float32"))))
@@ -585,7 +585,7 @@ if BACKEND != "torch":  # torch.compile cannot follow what NumPy knows of an arr
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf], ids=str)
-def test_no_number_gives_nan_in_its_place_alone(value: float, tensor: bool):
+def test_nan_and_infinity_give_nan_in_their_place_alone(value: float, tensor: bool):
     positions = np.array([1.0, value, 2.0], "float32")
     outputs = to_numpy(kp.encode(to_tensor(positions) if tensor else positions, 8))
     assert np.isnan(outputs[1]).all()
@@ -595,7 +595,7 @@ def test_no_number_gives_nan_in_its_place_alone(value: float, tensor: bool):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
-def test_no_number_on_one_axis_leaves_the_other(value: float):
+def test_nan_and_infinity_on_one_axis_leave_the_other(value: float):
     outputs = to_numpy(kp.encode([[value, 2.0]], 8, rank=2))[0]
     assert np.isnan(outputs[:4]).all()
     np.testing.assert_allclose(outputs[4:], exact(2.0, 4), rtol=0, atol=COUNTING)
@@ -622,7 +622,7 @@ BAD_POSITIONS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_POSITIONS)
-def test_positions_that_are_no_numbers(name: str):
+def test_positions_that_are_no_numbers_are_refused(name: str):
     positions, dtype = BAD_POSITIONS[name]
     with pytest.raises(
         TypeError,
@@ -633,7 +633,7 @@ def test_positions_that_are_no_numbers(name: str):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "complex64"])
-def test_tensors_that_are_no_numbers(dtype: str):
+def test_tensors_that_are_no_numbers_are_refused(dtype: str):
     positions = to_tensor(np.zeros(3, dtype))
     with pytest.raises(
         TypeError, match=rf"^`positions` must be .* of dtype .*{dtype}.*$"
@@ -641,7 +641,7 @@ def test_tensors_that_are_no_numbers(dtype: str):
         kp.encode(positions, 8)
 
 
-def test_inputs_of_a_model_that_are_no_numbers():
+def test_inputs_of_a_model_that_are_no_numbers_are_refused():
     with pytest.raises(TypeError, match=r"^`positions` must be .* of dtype bool$"):
         kp.encode(keras.Input((3,), dtype="bool"), 8)
 
@@ -657,7 +657,7 @@ WRONG_SHAPES = {
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
 @pytest.mark.parametrize("name", WRONG_SHAPES)
-def test_positions_of_another_rank(name: str, tensor: bool):
+def test_positions_of_another_rank_are_refused(name: str, tensor: bool):
     positions, rank, shape = WRONG_SHAPES[name]
     if tensor:
         positions = to_tensor(np.asarray(positions, "float32"))
@@ -669,13 +669,13 @@ def test_positions_of_another_rank(name: str, tensor: bool):
         kp.encode(positions, 8, rank=rank)
 
 
-def test_inputs_of_a_model_whose_coordinates_are_not_counted():
+def test_inputs_of_a_model_with_an_unknown_number_of_coordinates_are_refused():
     message = r"^`positions` must have shape .* of shape \(None, None, None\)$"
     with pytest.raises(ValueError, match=message):
         kp.encode(keras.Input((None, None)), 8, rank=2)
 
 
-def test_a_ragged_list():
+def test_a_ragged_list_is_refused():
     with pytest.raises(ValueError, match=r"^`positions` must .* Received: positions="):
         kp.encode([[1, 2], [3]], 8)
 
@@ -685,7 +685,9 @@ BAD_INTEGERS = [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, Type
 
 @pytest.mark.parametrize(("value", "error"), BAD_INTEGERS, ids=repr)
 @pytest.mark.parametrize("argument", ["channels", "rank"])
-def test_bad_channels_and_ranks(argument: str, value: Any, error: type[Exception]):
+def test_bad_channels_and_ranks_are_refused(
+    argument: str, value: Any, error: type[Exception]
+):
     arguments = {"channels": 8, "rank": 1, argument: value}
     message = (
         rf"^`{argument}` must be a positive integer\. Received: {argument}={value}$"
@@ -694,14 +696,14 @@ def test_bad_channels_and_ranks(argument: str, value: Any, error: type[Exception
         kp.encode([1, 2], **arguments)
 
 
-def test_no_channels():
+def test_channels_none_is_refused():
     message = r"^`channels` must be a positive integer\. Received: channels=None$"
     with pytest.raises(TypeError, match=message):
         kp.encode([1, 2], None)
 
 
 @pytest.mark.parametrize("name", ["max_wave_length", "dtype_override", "data_format"])
-def test_unknown_option(name: str):
+def test_an_unknown_option_is_refused(name: str):
     with pytest.raises(
         ValueError,
         match=rf"^Unrecognized options\. Expected: max_wavelength.*\. "
@@ -710,12 +712,12 @@ def test_unknown_option(name: str):
         kp.encode([1, 2], 8, **{name: 1})
 
 
-def test_bad_max_wavelength():
+def test_a_bad_max_wavelength_is_refused():
     with pytest.raises(ValueError, match=r"`max_wavelength` .* for each of the 2 axes"):
         kp.encode([[1, 2]], 8, rank=2, max_wavelength=[1.0, 2.0, 3.0])
 
 
-def test_a_dtype_that_is_no_float():
+def test_a_dtype_that_is_no_float_is_refused():
     with pytest.raises(ValueError, match=r"^`dtype` must be a floating-point dtype"):
         kp.encode([1, 2], 8, dtype="int32")
 
@@ -739,20 +741,20 @@ def sparse_positions() -> Any:
     return sparse.BCOO.fromdense(jnp.array([[1.0, 0.0]]))
 
 
-def test_sparse_positions():
+def test_sparse_positions_are_refused():
     with pytest.raises(ValueError, match=r"^`positions` must be .*dense"):
         kp.encode(sparse_positions(), 8)
 
 
 if BACKEND == "tensorflow":
 
-    def test_ragged_positions():
+    def test_ragged_positions_are_refused():
         import tensorflow as tf
 
         with pytest.raises(ValueError, match=r"^`positions` must be .*dense"):
             kp.encode(tf.ragged.constant([[1.0, 2.0], [3.0]]), 8)
 
-    def test_a_tensor_of_strings():
+    def test_a_tensor_of_strings_is_refused():
         import tensorflow as tf
 
         with pytest.raises(TypeError, match=r"^`positions` must be integers or real"):

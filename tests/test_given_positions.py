@@ -64,7 +64,7 @@ def at(positions: Any) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("given", GIVEN)
 @each_sequence
-def test_every_form(case: Sequence, given: str, kind: str):
+def test_positions_may_come_in_every_form(case: Sequence, given: str, kind: str):
     values = GIVEN[given]
     layer, x = case.make(), case.inputs()
     # The first call builds the layer, by another way through Keras.
@@ -79,7 +79,7 @@ DTYPES = ["int8", "uint8", "int16", "int32", "float16", "bfloat16", "float32"]
 
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_dtype(dtype: str, kind: str):
+def test_positions_may_have_every_dtype(dtype: str, kind: str):
     values = np.array([0, 1, 2, 3, 100, 127])  # all of them have these
     typed = values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     given = typed if kind == "array" else to_tensor(values, dtype)
@@ -96,7 +96,7 @@ def test_counted_positions_are_those_given():
     assert_close(outputs, to_numpy(layer(x)), atol)
 
 
-def test_input_in_all_its_values():
+def test_a_sum_adds_the_encoding_of_given_positions():
     x = np.random.default_rng(0).normal(size=(BATCH, LENGTH, CHANNELS))
     x = x.astype("float32")
     layer = kp.Summer(kp.PositionalEncoding1D(CHANNELS))
@@ -115,7 +115,7 @@ STAMP_ERROR = COUNTING + 2.0**-52 * STAMPS.max()
 @pytest.mark.parametrize("given", ["array", "list"])
 @pytest.mark.parametrize("batched", [False, True], ids=["for-all", "for-each"])
 @each_sequence
-def test_timestamps(case: Sequence, batched: bool, given: str):
+def test_timestamps_keep_their_fractions(case: Sequence, batched: bool, given: str):
     stamps = STAMPS if batched else STAMPS[0]
     layer = case.make()
     # In the first call, too, where Keras would make tensors of float32 of them.
@@ -130,8 +130,8 @@ def test_timestamps_would_be_blurred_in_float32():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_timestamps_under_half_precision(dtype: str):
-    layer = NAMED["S(P1)"].make(dtype=f"mixed_{dtype}")
+def test_timestamps_are_not_rounded_to_half_precision(dtype: str):
+    layer = NAMED["sum-of-1d"].make(dtype=f"mixed_{dtype}")
     for _ in range(2):
         outputs = layer(zeros(BATCH, LENGTH, CHANNELS), positions=STAMPS)
         assert_close(outputs, at(STAMPS), STAMP_ERROR + ROUNDING[dtype])
@@ -165,7 +165,7 @@ def test_positions_are_not_rounded(
         assert_close(case.encoding(outputs), at(ODD), ROUNDING[dtype])
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "S(S(P1))", "Sinusoid"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sum-of-sum-of-1d", "sinusoid"])
 def test_positions_are_not_rounded_on_their_way_through_a_model(
     name: str, global_policy: Any
 ):
@@ -194,11 +194,14 @@ PLANES = {
     "repeated": np.zeros_like(PLANE) + np.array([3, 5]),
 }
 OF_PLANES = {
-    "P2": (lambda: kp.PositionalEncoding2D(CHANNELS), False),
-    "Prank2": (lambda: kp.PositionalEncoding(2, CHANNELS), False),
-    "Pm2": (lambda: kp.PositionalEncodingPermute2D(CHANNELS), True),
-    "S(Pm2)": (lambda: kp.Summer(kp.PositionalEncodingPermute2D(CHANNELS)), True),
-    "P2first": (
+    "2d": (lambda: kp.PositionalEncoding2D(CHANNELS), False),
+    "rank2": (lambda: kp.PositionalEncoding(2, CHANNELS), False),
+    "permute2d": (lambda: kp.PositionalEncodingPermute2D(CHANNELS), True),
+    "sum-of-permute2d": (
+        lambda: kp.Summer(kp.PositionalEncodingPermute2D(CHANNELS)),
+        True,
+    ),
+    "2d-channels-first": (
         lambda: kp.PositionalEncoding2D(CHANNELS, data_format="channels_first"),
         True,
     ),
@@ -208,7 +211,7 @@ OF_PLANES = {
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("given", PLANES)
 @pytest.mark.parametrize("name", OF_PLANES)
-def test_planes(name: str, given: str, kind: str):
+def test_positions_of_a_plane_are_encoded(name: str, given: str, kind: str):
     make, first = OF_PLANES[name]
     x = zeros(2, CHANNELS, *SIZES) if first else zeros(2, *SIZES, CHANNELS)
     outputs = to_numpy(make()(x, positions=KINDS[kind](PLANES[given])))
@@ -217,7 +220,7 @@ def test_planes(name: str, given: str, kind: str):
 
 
 @pytest.mark.parametrize("rank", [3, 4])
-def test_more_axes(rank: int):
+def test_positions_on_more_axes_are_encoded(rank: int):
     sizes = (2, 3, 2, 1)[:rank]
     positions = grid(*sizes) * 11.5 - 3
     outputs = kp.PositionalEncoding(rank, 24)(zeros(2, *sizes, 24), positions=positions)
@@ -262,7 +265,9 @@ ALONG = {
 
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("name", ALONG)
-def test_coordinates(name: str, kind: str):
+def test_offset_and_scale_apply_and_a_range_leaves_positions_alone(
+    name: str, kind: str
+):
     options, coordinates = ALONG[name]
     positions = PLANES["real-for-each"]
     layer = kp.PositionalEncoding2D(CHANNELS, **options)
@@ -276,7 +281,7 @@ def test_coordinates(name: str, kind: str):
 @pytest.mark.parametrize("given", ["integer", "real-for-each"])
 @pytest.mark.parametrize("mode", KNOWN)
 @each_sequence
-def test_graphs(case: Sequence, mode: str, given: str):
+def test_a_graph_encodes_given_positions(case: Sequence, mode: str, given: str):
     layer, x = case.make(), case.inputs()
     layer(x)
     function = with_known_sizes(lambda x, p: layer(x, positions=p), mode)
@@ -285,8 +290,8 @@ def test_graphs(case: Sequence, mode: str, given: str):
 
 
 @pytest.mark.parametrize("mode", KNOWN)
-@pytest.mark.parametrize("name", ["P2", "S(Pm2)"])
-def test_graphs_of_planes(name: str, mode: str):
+@pytest.mark.parametrize("name", ["2d", "sum-of-permute2d"])
+def test_a_graph_encodes_positions_of_a_plane(name: str, mode: str):
     make, first = OF_PLANES[name]
     layer = make()
     x = zeros(2, CHANNELS, *SIZES) if first else zeros(2, *SIZES, CHANNELS)
@@ -299,8 +304,10 @@ def test_graphs_of_planes(name: str, mode: str):
 
 @pytest.mark.parametrize("mode", UNKNOWN)
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-def test_graphs_that_know_no_sizes(name: str, dtype: str, mode: str):
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+def test_a_graph_that_knows_no_sizes_encodes_given_positions(
+    name: str, dtype: str, mode: str
+):
     case = NAMED[name]
     layer = case.make()
     layer(case.inputs())
@@ -319,7 +326,7 @@ def test_graphs_that_know_no_sizes(name: str, dtype: str, mode: str):
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @each_sequence
-def test_a_model_with_positions_for_an_input(
+def test_a_model_takes_positions_as_an_input(
     case: Sequence, dtype: str, tmp_path: Path
 ):
     shape = (CHANNELS, None) if case.channels_first else (None, CHANNELS)
@@ -336,7 +343,7 @@ def test_a_model_with_positions_for_an_input(
     np.testing.assert_array_equal(loaded.predict([x, given], verbose=0), found)
 
 
-def test_a_model_of_planes(tmp_path: Path):
+def test_a_model_takes_positions_of_a_plane_as_an_input(tmp_path: Path):
     inputs = keras.Input((None, None, CHANNELS))
     positions = keras.Input((None, None, 2))
     layer = kp.Summer(kp.PositionalEncoding2D(CHANNELS))
@@ -350,7 +357,7 @@ def test_a_model_of_planes(tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "tensor"])
-def test_a_model_that_has_positions_of_its_own(kind: str, tmp_path: Path):
+def test_a_model_keeps_its_positions_when_saved_and_cloned(kind: str, tmp_path: Path):
     inputs = keras.Input((LENGTH, CHANNELS))
     layer = kp.PositionalEncoding1D(CHANNELS)
     model = keras.Model(inputs, layer(inputs, positions=KINDS[kind](REVERSED)))
@@ -379,7 +386,7 @@ SLOPE_ERROR = 2.222 * COUNTING + 2.0**-21
 
 @pytest.mark.parametrize("mode", KNOWN)
 @each_sequence
-def test_gradient(case: Sequence, mode: str):
+def test_gradients_flow_to_positions(case: Sequence, mode: str):
     layer, x = case.make(), case.inputs()
     layer(x)
     function = with_known_sizes(lambda p: layer(x, positions=p), mode)
@@ -388,21 +395,21 @@ def test_gradient(case: Sequence, mode: str):
     assert_close(found, slopes(given), SLOPE_ERROR)
 
 
-def test_gradient_of_what_the_batch_shares():
+def test_gradients_of_shared_positions_add_up_over_the_batch():
     layer = kp.PositionalEncoding1D(CHANNELS)
     given, x = GIVEN["real"].astype("float32"), zeros(BATCH, LENGTH, CHANNELS)
     found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
     assert_close(found, BATCH * slopes(given), BATCH * SLOPE_ERROR)
 
 
-def test_gradient_of_planes():
+def test_gradients_flow_to_positions_of_a_plane():
     layer = kp.PositionalEncoding2D(2 * CHANNELS)  # as many for each axis as above
     given, x = PLANES["real-for-each"].astype("float32"), zeros(2, *SIZES, 2 * CHANNELS)
     found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
     assert_close(found, slopes(given), SLOPE_ERROR)
 
 
-def test_positions_that_are_learned():
+def test_positions_can_be_learned():
     class Places(keras.layers.Layer):
         def build(self, input_shape: Any) -> None:
             self.places = self.add_weight(shape=(LENGTH,), initializer="ones")
@@ -441,9 +448,9 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
 @pytest.mark.parametrize("bad", BAD)
-def test_what_are_no_positions(bad: str, name: str, built: bool):
+def test_what_are_no_positions_is_refused(bad: str, name: str, built: bool):
     value, error, message = BAD[bad]
     case = NAMED[name]
     layer, x = case.make(), case.inputs()
@@ -455,7 +462,7 @@ def test_what_are_no_positions(bad: str, name: str, built: bool):
 
 
 @pytest.mark.parametrize("name", ["bool", "short"])
-def test_tensors_that_are_no_positions(name: str):
+def test_tensors_that_are_no_positions_are_refused(name: str):
     value, error, message = BAD[name]
     layer = kp.PositionalEncoding1D(CHANNELS)
     with pytest.raises(error, match=f"`positions` .*{message}"):
@@ -466,13 +473,13 @@ BAD_PLANES = [(3, 4), (3, 4, 1), (4, 3, 2), (1, 3, 4, 2), (2, 3, 4), (2, 12, 2)]
 
 
 @pytest.mark.parametrize("shape", BAD_PLANES, ids=str)
-def test_what_are_no_positions_of_a_plane(shape: tuple[int, ...]):
+def test_what_are_no_positions_of_a_plane_is_refused(shape: tuple[int, ...]):
     layer = kp.PositionalEncoding2D(CHANNELS)
     with pytest.raises(ValueError, match=r"`positions` must have shape \(3, 4, 2\)"):
         layer(zeros(2, *SIZES, CHANNELS), positions=np.zeros(shape))
 
 
-def test_in_a_functional_model_they_are_checked_at_once():
+def test_a_functional_model_checks_positions_at_once():
     plane = keras.Input((*SIZES, CHANNELS))
     with pytest.raises(ValueError, match=r"^`positions` must have shape \(3, 4, 2\)"):
         kp.PositionalEncoding2D(CHANNELS)(plane, positions=keras.Input((5,)))
@@ -481,8 +488,10 @@ def test_in_a_functional_model_they_are_checked_at_once():
 if BACKEND == "tensorflow":
 
     @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
-    @pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-    def test_other_sizes_in_a_graph_that_knows_none(name: str, jit: bool):
+    @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+    def test_a_graph_that_knows_no_size_refuses_positions_of_other_sizes(
+        name: str, jit: bool
+    ):
         import tensorflow as tf
 
         layer, x = NAMED[name].make(), NAMED[name].inputs()
@@ -508,8 +517,8 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("start", BESIDE)
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-def test_a_start_beside_positions(name: str, start: str):
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+def test_a_start_beside_positions_is_refused(name: str, start: str):
     case = NAMED[name]
     with pytest.raises(
         ValueError, match=r"^`start_index` must be 0 beside `positions`"
@@ -517,7 +526,7 @@ def test_a_start_beside_positions(name: str, start: str):
         case.make()(case.inputs(), start_index=BESIDE[start](), positions=REVERSED)
 
 
-def test_the_start_0_beside_positions():
+def test_the_start_0_beside_positions_is_accepted():
     layer = kp.PositionalEncoding1D(CHANNELS)
     x = zeros(BATCH, LENGTH, CHANNELS)
     assert_close(layer(x, start_index=0, positions=REVERSED), at(REVERSED))

@@ -85,9 +85,9 @@ def test_org_channels_and_penc(name: str):
 
 
 LAYERS = {
-    "P": lambda: keras_posenc.PositionalEncoding1D(10),
-    "S": lambda: keras_posenc.Summer(keras_posenc.PositionalEncoding1D(10)),
-    "Sinusoid": lambda: keras_posenc.SinusoidEncoding(10),
+    "1d": lambda: keras_posenc.PositionalEncoding1D(10),
+    "sum-of-1d": lambda: keras_posenc.Summer(keras_posenc.PositionalEncoding1D(10)),
+    "sinusoid": lambda: keras_posenc.SinusoidEncoding(10),
 }
 
 

@@ -63,7 +63,7 @@ def zeros(*shape: int) -> Any:
 @in_silence
 @each_combination
 @pytest.mark.parametrize("mode", KNOWN)
-def test_known_sizes(case: Combination, mode: str):
+def test_a_layer_of_known_sizes_equals_the_reference(case: Combination, mode: str):
     layer = layer_for(case)
     layer.build(case.shape())  # torch cannot in a graph
     outputs = with_known_sizes(layer, mode)(zeros(*case.shape()))
@@ -87,7 +87,7 @@ OPEN = COMBINATIONS[::3] if BACKEND == "torch" else COMBINATIONS
 @in_silence
 @pytest.mark.parametrize("case", OPEN, ids=lambda case: case.name)
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_unknown_sizes(case: Combination, mode: str):
+def test_a_layer_of_unknown_sizes_equals_the_reference(case: Combination, mode: str):
     signature = (None, *[None] * case.rank, case.inputs)
     outputs = compiled_open(layer_for(case), signature, mode)(zeros(*case.shape()))
     expected = case.encoding()
@@ -97,7 +97,7 @@ def test_unknown_sizes(case: Combination, mode: str):
 
 @in_silence
 @each_combination
-def test_mixed_precision(case: Combination):
+def test_mixed_precision_rounds_the_encoding_once(case: Combination):
     outputs = layer_for(case, dtype="mixed_bfloat16")(zeros(*case.shape()))
     assert dtype_of(outputs) == "bfloat16"
     expected = case.encoding()
@@ -107,7 +107,7 @@ def test_mixed_precision(case: Combination):
 
 @in_silence
 @each_combination
-def test_table(case: Combination):
+def test_a_table_equals_the_reference(case: Combination):
     table = kp.sinusoidal_table(
         case.sizes, case.channels, dtype="float64", **case.options
     )
@@ -127,7 +127,7 @@ def test_channels_first_is_the_transpose(case: Combination):
 
 @in_silence
 @each_combination
-def test_sum(case: Combination):
+def test_a_sum_adds_the_encoding_or_refuses_its_shape(case: Combination):
     """`Summer` adds the encoding where it has the input's shape, else raises."""
     inputs = np.random.default_rng(0).normal(size=case.shape()).astype("float32")
     summer = kp.Summer(layer_for(case))
@@ -184,7 +184,7 @@ def range_options(name: str) -> tuple[dict[str, Any], list[np.ndarray]]:
 
 @pytest.mark.parametrize("name", RANGES)
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_range_over_unknown_lengths(name: str, mode: str):
+def test_a_range_spreads_over_unknown_lengths(name: str, mode: str):
     options, tables = range_options(name)
     layer = kp.PositionalEncoding1D(4, **options)
     graph = compiled_open(layer, (None, None, 4), mode)  # one, for all lengths
@@ -194,7 +194,7 @@ def test_range_over_unknown_lengths(name: str, mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_range_where_one_side_is_known(mode: str):
+def test_a_range_spreads_where_one_side_is_known(mode: str):
     options = {"coordinate_range": [0.0, TWO_PI], "offset": 0.5, "eps": 1e-6}
     layer = kp.PositionalEncoding2D(8, **options)
     graph = compiled_open(layer, (None, 3, None, 8), mode)
@@ -205,7 +205,7 @@ def test_range_where_one_side_is_known(mode: str):
 
 # A size of JAX's exports is 1 at least.
 @pytest.mark.parametrize("mode", sorted({*KNOWN, *UNKNOWN} - {"export"}))
-def test_range_of_no_positions(mode: str):
+def test_a_range_of_no_positions_is_empty(mode: str):
     layer = kp.PositionalEncoding1D(4, coordinate_range=[0, 1], align_corners=True)
     if mode in UNKNOWN:
         graph = compiled_open(layer, (None, None, 4), mode)
@@ -232,7 +232,7 @@ ALWAYS = {"rank", "channels", "max_wavelength", "data_format"}
 
 @in_silence
 @each_combination
-def test_config(case: Combination):
+def test_the_config_has_what_was_given(case: Combination):
     layer = layer_for(case)
     config = layer.get_config()
     assert json.loads(json.dumps(config)) == config
@@ -295,7 +295,7 @@ def model_of(kind: str, options: dict[str, Any]) -> tuple[keras.Model, Any]:
 
 @each_rich
 @pytest.mark.parametrize("kind", KINDS)
-def test_file(kind: str, options: dict[str, Any], tmp_path: Path):
+def test_a_file_keeps_options(kind: str, options: dict[str, Any], tmp_path: Path):
     model, inputs = model_of(kind, options)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
@@ -305,7 +305,7 @@ def test_file(kind: str, options: dict[str, Any], tmp_path: Path):
 
 @each_rich
 @pytest.mark.parametrize("kind", KINDS)
-def test_clone_model(kind: str, options: dict[str, Any]):
+def test_a_clone_keeps_options(kind: str, options: dict[str, Any]):
     model, inputs = model_of(kind, options)
     cloned = keras.models.clone_model(model)
     np.testing.assert_array_equal(to_numpy(cloned(inputs)), to_numpy(model(inputs)))
@@ -401,7 +401,7 @@ SILENT: list[tuple[int, int, dict[str, Any], list[int]]] = [
 
 
 @pytest.mark.parametrize(("rank", "channels", "options", "axes"), SILENT)
-def test_silent_axes(
+def test_axes_without_a_channel_warn(
     rank: int, channels: int, options: dict[str, Any], axes: list[int]
 ):
     def make() -> None:
@@ -423,7 +423,9 @@ LAYOUTS = [
 @pytest.mark.parametrize("remainder", ["truncate", "pad"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("rank", [2, 3, 4])
-def test_silent_axes_of_few_channels(rank: int, layout: str, remainder: str):
+def test_axes_without_a_channel_warn_for_few_channels(
+    rank: int, layout: str, remainder: str
+):
     options = {"layout": layout, "remainder": remainder}
     options["axis_order"] = [*range(1, rank), 0]  # type: ignore[assignment]
     found = [
@@ -433,7 +435,7 @@ def test_silent_axes_of_few_channels(rank: int, layout: str, remainder: str):
     assert found == [silent(rank, channels, **options) for channels in range(1, 20)]
 
 
-def test_silent_axes_where_the_input_says_the_number_of_channels():
+def test_axes_without_a_channel_warn_where_the_input_says_how_many():
     layer = kp.PositionalEncoding2D(layout="concatenated", remainder="pad")
     assert warned_of(lambda: layer(zeros(1, 2, 3, 3))) == [0, 1]
 
@@ -452,7 +454,7 @@ each_misfit = pytest.mark.parametrize(
 
 
 @each_misfit
-def test_an_input_whose_channels_do_not_fit(
+def test_an_input_whose_channels_do_not_fit_is_refused(
     options: dict[str, Any], channels: int, message: str
 ):
     layer = kp.PositionalEncoding2D(**options)
@@ -461,7 +463,7 @@ def test_an_input_whose_channels_do_not_fit(
 
 
 @each_misfit
-def test_the_same_after_an_input_that_fits(
+def test_channels_that_do_not_fit_are_refused_after_an_input_that_fits(
     options: dict[str, Any], channels: int, message: str
 ):
     layer = kp.PositionalEncoding2D(**options)
@@ -477,7 +479,7 @@ def test_the_same_after_an_input_that_fits(
 
 
 @each_misfit
-def test_the_same_when_a_model_is_built(
+def test_channels_that_do_not_fit_are_refused_when_a_model_is_built(
     options: dict[str, Any], channels: int, message: str
 ):
     layer = kp.Summer(kp.PositionalEncoding2D(**options))
@@ -486,7 +488,7 @@ def test_the_same_when_a_model_is_built(
 
 
 @each_misfit
-def test_the_same_where_the_number_is_written(
+def test_channels_that_do_not_fit_are_refused_where_they_are_written(
     options: dict[str, Any], channels: int, message: str
 ):
     with pytest.raises(ValueError, match=f"^{message}"):
@@ -509,7 +511,7 @@ OTHER_NUMBERS: dict[str, tuple[int, dict[str, Any], int, int]] = {
 
 
 @pytest.mark.parametrize("name", OTHER_NUMBERS)
-def test_inputs_of_more_and_fewer_channels(name: str):
+def test_inputs_of_more_and_fewer_channels_get_what_there_is(name: str):
     written, options, inputs, channels = OTHER_NUMBERS[name]
     layer = kp.PositionalEncoding2D(written, **options)
     text = rf"channels={written} makes {channels} channels, which are all .* {inputs} "
@@ -527,7 +529,7 @@ def test_inputs_of_more_and_fewer_channels(name: str):
 
 @pytest.mark.filterwarnings("ignore:.* which are all that the encoding:UserWarning")
 @pytest.mark.parametrize("name", OTHER_NUMBERS)
-def test_shape_of_more_and_fewer_channels(name: str):
+def test_compute_output_shape_of_more_and_fewer_channels(name: str):
     written, options, inputs, channels = OTHER_NUMBERS[name]
     layer = kp.PositionalEncoding2D(written, **options)
     assert layer.compute_output_shape((None, 2, None, inputs)) == (
@@ -555,7 +557,7 @@ def concatenated(table: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", KNOWN)
-def test_concatenated_at_a_long_known_length(mode: str):
+def test_concatenated_is_exact_at_a_long_known_length(mode: str):
     layer = kp.PositionalEncoding1D(64, layout="concatenated")
     layer.build((1, 131_072, 64))
     outputs = with_known_sizes(layer, mode)(zeros(1, 131_072, 64))
@@ -564,7 +566,7 @@ def test_concatenated_at_a_long_known_length(mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_concatenated_at_a_million_positions(mode: str):
+def test_concatenated_is_exact_at_a_million_positions(mode: str):
     length = 1_000_000
     layer = kp.PositionalEncoding1D(8, layout="concatenated")
     outputs = compiled_open(layer, (None, None, 8), mode)(zeros(1, length, 8))
@@ -575,7 +577,7 @@ def test_concatenated_at_a_million_positions(mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_offset_and_scale_at_a_million_positions(mode: str):
+def test_offset_and_scale_are_exact_at_a_million_positions(mode: str):
     length = 1_000_000
     options = {"layout": "concatenated", "offset": 2.5, "scale": 0.75}
     layer = kp.PositionalEncoding1D(8, **options)
@@ -589,7 +591,9 @@ def test_offset_and_scale_at_a_million_positions(mode: str):
 @pytest.mark.parametrize("scale", [1.0, -0.75, math.pi])
 @pytest.mark.parametrize("offset", [0.0, 2.0, -1000.5])
 @pytest.mark.parametrize("base", [20.0, 1e4])
-def test_integers_with_offset_and_scale(base: float, offset: float, scale: float):
+def test_integers_with_offset_and_scale_are_exact(
+    base: float, offset: float, scale: float
+):
     positions = integers(2**24).astype("int32")
     options = {"layout": "concatenated", "offset": offset, "scale": scale}
     outputs = kp.encode(to_tensor(positions), 64, max_wavelength=base, **options)
@@ -745,7 +749,9 @@ def short(value: Any) -> str:
 
 
 @pytest.mark.parametrize(("name", "value", "error", "words"), BAD, ids=short)
-def test_bad_value(name: str, value: Any, error: type[Exception], words: str):
+def test_a_bad_value_is_refused(
+    name: str, value: Any, error: type[Exception], words: str
+):
     options = {"coordinate_range": [0, 1], name: value}  # that eps has what it is about
     with pytest.raises(
         error, match=f"^`{name}` {re.escape(words)}.* Received: {name}="
@@ -797,7 +803,9 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("taker", TAKERS)
 @pytest.mark.parametrize(("options", "message"), CONTRADICTIONS, ids=by_what_differs)
-def test_contradiction(taker: str, options: dict[str, Any], message: str):
+def test_contradicting_options_are_refused(
+    taker: str, options: dict[str, Any], message: str
+):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         TAKERS[taker](**options)
 
@@ -808,7 +816,7 @@ def test_everything_that_takes_options_checks_them(taker: str):
         TAKERS[taker](layout="lienar")
 
 
-def test_a_remainder_that_must_not_be():
+def test_a_remainder_is_refused_where_it_is_an_error():
     message = (
         "`channels` must be divisible by 6 with remainder='error'. Received: channels=8"
     )
@@ -864,7 +872,7 @@ def test_numbers_of_any_kind_are_kept_as_plain_ones(
 
 @pytest.mark.parametrize("mode", UNKNOWN)
 @pytest.mark.parametrize("option", ["offset", "eps"])
-def test_too_much_for_the_integers_of_a_graph(option: str, mode: str):
+def test_a_range_beyond_the_integers_of_a_graph_is_refused(option: str, mode: str):
     layer = kp.PositionalEncoding1D(8, coordinate_range=(0.0, 1.0), **{option: 1e9})
     layer.build((None, None, 8))
 

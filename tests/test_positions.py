@@ -25,12 +25,12 @@ IMAGE = np.zeros((2, 3, 4, CHANNELS), "float32")
 
 # Each adds to zeros, or returns, the same encoding.
 LAYERS: dict[str, Callable[[], keras.Layer]] = {
-    "P1": lambda: kp.PositionalEncoding1D(CHANNELS),
-    "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(CHANNELS)),
-    "S(S(P1))": lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(CHANNELS))),
-    "Sinusoid": lambda: kp.SinusoidEncoding(CHANNELS),
+    "1d": lambda: kp.PositionalEncoding1D(CHANNELS),
+    "sum-of-1d": lambda: kp.Summer(kp.PositionalEncoding1D(CHANNELS)),
+    "sum-of-sum-of-1d": lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(CHANNELS))),
+    "sinusoid": lambda: kp.SinusoidEncoding(CHANNELS),
 }
-over_layers = pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
+over_layers = pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
 
 
 def assert_close(outputs: Any, expected: np.ndarray, atol: float = COUNTING) -> None:
@@ -64,7 +64,7 @@ def test_start_index_in_any_form(form: str, name: str):
 
 @pytest.mark.parametrize("start", [-3, 1000, 10**6])
 @pytest.mark.parametrize("as_tensor", [False, True])
-def test_far_and_negative_starts(start: int, as_tensor: bool):
+def test_far_and_negative_starts_are_exact(start: int, as_tensor: bool):
     given = to_tensor(np.array(start, "int32")) if as_tensor else start
     outputs = kp.PositionalEncoding1D(CHANNELS)(to_tensor(X), start_index=given)
     positions = start + np.arange(LENGTH)
@@ -82,7 +82,7 @@ def test_one_element_at_a_time_is_the_whole():
 
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("as_tensor", [False, True])
-def test_starts_of_a_tile(as_tensor: bool, channels_first: bool):
+def test_a_tile_starts_at_an_index_for_each_axis(as_tensor: bool, channels_first: bool):
     start = (to_tensor(np.array(10, "int32")) if as_tensor else 10, 20)
     expected = PLANE[10:13, 20:24]
     if channels_first:
@@ -119,7 +119,7 @@ def traced(layer: keras.Layer) -> tuple[Callable[[Any, Any], Any], Callable[[], 
     return function, lambda: counter.frame_count
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d"])
 def test_a_graph_serves_every_start(name: str):
     layer = LAYERS[name]()
     layer(to_tensor(X))
@@ -144,17 +144,17 @@ ERRORS: dict[str, tuple[type[Exception], str, Callable[[], Any]]] = {
     "real": (
         TypeError,
         "`start_index` must be an integer",
-        lambda: LAYERS["P1"]()(X, start_index=1.5),
+        lambda: LAYERS["1d"]()(X, start_index=1.5),
     ),
     "bool": (
         TypeError,
         "`start_index` must be an integer",
-        lambda: LAYERS["P1"]()(X, start_index=True),
+        lambda: LAYERS["1d"]()(X, start_index=True),
     ),
     "with-positions": (
         ValueError,
         "`start_index` must be 0 beside `positions`",
-        lambda: LAYERS["P1"]()(X, start_index=1, positions=np.arange(LENGTH)),
+        lambda: LAYERS["1d"]()(X, start_index=1, positions=np.arange(LENGTH)),
     ),
     "with-a-range": (
         ValueError,
@@ -171,12 +171,12 @@ ERRORS: dict[str, tuple[type[Exception], str, Callable[[], Any]]] = {
     "positions-of-another-length": (
         ValueError,
         r"`positions` must have shape \(6,\), or \(3, 6\)",
-        lambda: LAYERS["P1"]()(X, positions=np.arange(LENGTH - 1)),
+        lambda: LAYERS["1d"]()(X, positions=np.arange(LENGTH - 1)),
     ),
     "positions-with-an-axis-of-1": (
         ValueError,
         r"`positions` must have shape \(6,\), or \(3, 6\)",
-        lambda: LAYERS["P1"]()(X, positions=np.zeros((BATCH, LENGTH, 1))),
+        lambda: LAYERS["1d"]()(X, positions=np.zeros((BATCH, LENGTH, 1))),
     ),
     "positions-of-tokens": (
         ValueError,
@@ -240,7 +240,7 @@ GIVEN = {
 @over_layers
 @pytest.mark.parametrize("as_tensor", [False, True])
 @pytest.mark.parametrize("given", GIVEN)
-def test_positions_of_a_sequence(given: str, as_tensor: bool, name: str):
+def test_positions_of_a_sequence_are_encoded(given: str, as_tensor: bool, name: str):
     positions = GIVEN[given]
     kind = "int32" if positions.dtype.kind == "i" else "float32"
     outputs = LAYERS[name]()(
@@ -268,7 +268,7 @@ GRID = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), -1)
 
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("batched", [False, True])
-def test_positions_of_a_plane(batched: bool, channels_first: bool):
+def test_positions_of_a_plane_are_encoded(batched: bool, channels_first: bool):
     positions = np.stack([GRID, GRID + 7]) if batched else GRID
     expected = [PLANE[:3, :4], PLANE[7:10, 7:11] if batched else PLANE[:3, :4]]
     expected = np.stack(expected)
@@ -301,7 +301,7 @@ def test_offset_and_scale_apply_and_a_range_leaves_scale_alone():
     assert_close(layer(x, positions=positions), TABLE[3 * positions])
 
 
-def test_a_model_with_positions_for_an_input(tmp_path: Any):
+def test_a_model_takes_positions_as_an_input(tmp_path: Any):
     inputs, positions = (
         keras.Input((None, CHANNELS)),
         keras.Input((None,), dtype="int32"),
@@ -315,7 +315,7 @@ def test_a_model_with_positions_for_an_input(tmp_path: Any):
         assert_close(either.predict([X, given], verbose=0), TABLE[given])
 
 
-def test_a_model_that_starts_elsewhere(tmp_path: Any):
+def test_a_saved_model_keeps_its_start(tmp_path: Any):
     inputs = keras.Input((None, CHANNELS))
     outputs = kp.PositionalEncoding1D(CHANNELS)(inputs, start_index=5)
     model = keras.Model(inputs, outputs)
@@ -335,7 +335,9 @@ def tokens_of(grid: list[int], prefix: int) -> np.ndarray:
 @pytest.mark.parametrize("prefix", [0, 2])
 @pytest.mark.parametrize("summed", [False, True])
 @pytest.mark.parametrize("channels_first", [False, True])
-def test_tokens(channels_first: bool, summed: bool, prefix: int):
+def test_grid_tokens_get_zeros_and_the_encoding_of_the_grid(
+    channels_first: bool, summed: bool, prefix: int
+):
     layer = kp.PositionalEncoding2D(
         CHANNELS,
         grid=[3, 4],
@@ -358,7 +360,7 @@ def test_tokens(channels_first: bool, summed: bool, prefix: int):
     assert_close(clone(to_tensor(x)), expected)
 
 
-def test_two_grids_of_as_many_tokens():
+def test_grids_of_as_many_tokens_get_their_own_tables():
     x = to_tensor(np.zeros((1, 12, CHANNELS), "float32"))
     for grid in ([3, 4], [2, 6]):
         assert_close(
@@ -378,7 +380,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_values(name: str):
+def test_values_are_encoded(name: str):
     rank, values = VALUES[name]
     layer = kp.CoordinateEncoding(CHANNELS, rank)
     coordinates = values[..., None] if rank == 1 else values
@@ -390,7 +392,7 @@ def test_values(name: str):
     assert layer.compute_output_shape(values.shape) == expected.shape
 
 
-def test_values_in_a_model(tmp_path: Any):
+def test_a_saved_model_encodes_values(tmp_path: Any):
     inputs = keras.Input((), dtype="int32")
     model = keras.Model(inputs, kp.CoordinateEncoding(CHANNELS, name="steps")(inputs))
     model.save(tmp_path / "model.keras")
@@ -399,7 +401,7 @@ def test_values_in_a_model(tmp_path: Any):
     assert_close(loaded.predict(steps, verbose=0), TABLE[steps])
 
 
-def test_values_have_coordinates():
+def test_values_without_a_coordinate_for_each_axis_are_refused():
     with pytest.raises(ValueError, match=r"`inputs` must have shape \(\.\.\., 2\)"):
         kp.CoordinateEncoding(CHANNELS, 2)(np.zeros((3, 5)))
 
@@ -409,18 +411,18 @@ def test_values_have_coordinates():
 MASK = np.array([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]], bool)
 
 
-def test_positions_of_fairseq():
+def test_a_mask_counts_as_fairseq_does():
     # `make_positions` with padding_idx=1 counts real tokens from 2.
     found = kp.positions_from_mask(MASK, start=2, masked=1)
     assert to_numpy(found).tolist() == [[2, 3, 4, 1, 1], [1, 1, 2, 3, 4]]
 
 
-def test_padding_keeps_the_count():
+def test_padding_keeps_the_running_count():
     found = kp.positions_from_mask(MASK)
     assert to_numpy(found).tolist() == [[0, 1, 2, 2, 2], [-1, -1, 0, 1, 2]]
 
 
-def test_positions_of_detr():
+def test_a_mask_counts_as_detr_does():
     """2 pi (i + 1) / (n + 1e-6), with n the real places of each sample."""
     mask = np.zeros((2, 4, 5), bool)
     mask[0], mask[1, :3, :2] = True, True
@@ -439,7 +441,7 @@ def test_positions_of_detr():
         np.testing.assert_allclose(real[..., 1], columns, rtol=0, atol=3 * 2.0**-22)
 
 
-def test_a_batch_that_is_padded_on_the_left():
+def test_a_batch_padded_on_the_left_gets_the_encoding_of_its_real_tokens():
     x = to_tensor(np.zeros((2, 5, CHANNELS), "float32"))
     positions = kp.positions_from_mask(MASK)
     outputs = to_numpy(kp.PositionalEncoding1D(CHANNELS)(x, positions=positions))

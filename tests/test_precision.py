@@ -81,7 +81,9 @@ def set_policy() -> Iterator[Callable[[Any], None]]:
 
 @each_case
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_global_policy(case: Case, policy: str, set_policy: Callable[[Any], None]):
+def test_a_global_policy_decides_the_precision(
+    case: Case, policy: str, set_policy: Callable[[Any], None]
+):
     set_policy(policy)
     layer, inputs = case.make(), case.inputs()
     assert layer.dtype_policy.name == policy
@@ -93,7 +95,7 @@ def test_a_global_policy(case: Case, policy: str, set_policy: Callable[[Any], No
 
 @pytest.mark.parametrize("global_", ["mixed_bfloat16", "float16"])
 @each_case
-def test_a_layer_of_its_own_precision_in_a_model(
+def test_a_layer_keeps_its_own_precision_in_a_model(
     case: Case, global_: str, set_policy: Callable[[Any], None]
 ):
     set_policy(global_)
@@ -110,8 +112,8 @@ PAIRS = [(inner, outer) for inner in HALF_UNIT for outer in HALF_UNIT if inner !
 
 
 @pytest.mark.parametrize(("inner", "outer"), PAIRS)
-def test_a_sum_in_another_precision_than_its_encoding(inner: str, outer: str):
-    case = Case("S(P2)", lambda: None, (2, 40, 3, 8), adds=True)
+def test_a_sum_may_have_another_precision_than_its_encoding(inner: str, outer: str):
+    case = Case("sum-of-2d", lambda: None, (2, 40, 3, 8), adds=True)
     layer = kp.Summer(kp.PositionalEncoding2D(8, dtype=inner), dtype=outer)
     outputs = layer(case.inputs())
     dtype, rounded = available(outer), available(inner)
@@ -121,7 +123,9 @@ def test_a_sum_in_another_precision_than_its_encoding(inner: str, outer: str):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_global_policy_of_encode(policy: str, set_policy: Callable[[Any], None]):
+def test_a_global_policy_decides_the_precision_of_encode(
+    policy: str, set_policy: Callable[[Any], None]
+):
     set_policy(policy)
     outputs = kp.encode(np.arange(3000), channels=16)
     dtype = available(POLICIES[policy])
@@ -151,7 +155,7 @@ def map_of(**entries: str) -> keras.dtype_policies.DTypePolicyMap:
 
 @pytest.mark.parametrize("way", ["argument", "global"])
 @pytest.mark.parametrize("policy", [*POLICIES])
-def test_the_entry_of_a_map_for_a_layer(
+def test_a_layer_finds_its_entry_of_a_policy_map(
     policy: str, way: str, set_policy: Callable[[Any], None]
 ):
     policies = map_of(places=policy)
@@ -168,7 +172,7 @@ def test_the_entry_of_a_map_for_a_layer(
 
 
 @pytest.mark.parametrize("policy", ["float16", "float32"])
-def test_the_entry_of_a_map_for_the_layer_in_a_summer(
+def test_the_layer_in_a_summer_finds_its_entry_of_a_policy_map(
     policy: str, set_policy: Callable[[Any], None]
 ):
     set_policy(map_of(sum="float32", sum__places=policy))
@@ -183,7 +187,7 @@ def test_the_entry_of_a_map_for_the_layer_in_a_summer(
     assert (digits == to_numpy(outputs)).all()
 
 
-def test_a_map_comes_back_from_a_file(
+def test_a_policy_map_comes_back_from_a_file(
     tmp_path: Path, set_policy: Callable[[Any], None]
 ):
     set_policy(map_of(sum="float16"))
@@ -237,7 +241,7 @@ def under_floatx(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["layer", "sum", "encode"])
-def test_another_floatx(name: str, under_floatx: tuple[str, Any]):
+def test_another_floatx_decides_the_precision(name: str, under_floatx: tuple[str, Any]):
     floatx, found = under_floatx
     assert found["dtypes"] == [floatx]
     # Rounded once; in the sum once more, and once when 0.25 is taken off again.
@@ -250,7 +254,7 @@ def test_another_floatx(name: str, under_floatx: tuple[str, Any]):
     [kp.PositionalEncoding1D, kp.SinusoidEncoding],
     ids=lambda make: make.__name__,
 )
-def test_an_entry_of_a_map_that_is_no_float(
+def test_an_entry_of_a_policy_map_that_is_no_float_is_refused(
     make: Callable[..., keras.Layer], policy: str, set_policy: Callable[[Any], None]
 ):
     set_policy(map_of(places=policy))
@@ -275,8 +279,10 @@ def two_outputs(case: Case) -> keras.Model:
 
 
 @leaves_some
-@pytest.mark.parametrize("name", ["P2", "Pm1", "S(P1)", "S(Pm2)", "Sinusoid"])
-def test_a_quantized_model(name: str):
+@pytest.mark.parametrize(
+    "name", ["2d", "permute1d", "sum-of-1d", "sum-of-permute2d", "sinusoid"]
+)
+def test_a_quantized_model_leaves_the_layers(name: str):
     case = next(case for case in LAYERS if case.name == name)
     model, x = two_outputs(case), case.inputs()
     layer, (kernel, bias) = model.get_layer("places"), model.get_weights()
@@ -312,7 +318,7 @@ INT4 = pytest.mark.skipif(
 @leaves_some
 @pytest.mark.parametrize("mode", [pytest.param("int4", marks=INT4), "float8"])
 def test_other_quantizations_leave_the_layers(mode: str):
-    case = next(case for case in SUMMERS if case.name == "S(P2)")
+    case = next(case for case in SUMMERS if case.name == "sum-of-2d")
     model, x = two_outputs(case), case.inputs()
     encoded = model.predict(x, verbose=0)[0]
     model.quantize(mode)
@@ -322,7 +328,7 @@ def test_other_quantizations_leave_the_layers(mode: str):
 
 @leaves_some
 def test_a_quantized_model_comes_back_from_a_file(tmp_path: Path):
-    case = next(case for case in SUMMERS if case.name == "S(Pm2)")
+    case = next(case for case in SUMMERS if case.name == "sum-of-permute2d")
     model = two_outputs(case)
     model.quantize("int8")
     model.save(tmp_path / "model.keras")
@@ -358,7 +364,9 @@ if BACKEND == "torch":
     @each_case
     @pytest.mark.parametrize("cast", CASTS)
     @pytest.mark.parametrize("called", [False, True], ids=["new", "called"])
-    def test_a_cast_of_a_torch_model(case: Case, cast: str, called: bool):
+    def test_a_cast_of_a_torch_model_changes_no_layer(
+        case: Case, cast: str, called: bool
+    ):
         """Nothing of the layers can be cast: neither their numbers nor their dtype."""
         model = torch.nn.Sequential(case.make())
         x = to_tensor(case.inputs())
@@ -373,7 +381,9 @@ if BACKEND == "torch":
 
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
     @each_sum
-    def test_inputs_of_a_model_that_was_cast(case: Case, dtype: torch.dtype):
+    def test_inputs_of_a_model_that_was_cast_are_added_in_float32(
+        case: Case, dtype: torch.dtype
+    ):
         model = torch.nn.Sequential(case.make()).to(dtype)
         x = to_tensor(case.inputs()).to(dtype)
         outputs = model(x)
@@ -381,7 +391,7 @@ if BACKEND == "torch":
         given = to_numpy(x)
         assert_within(outputs, case.expected(given), bound(case, given, "float32"))
 
-    def test_a_keras_model_that_was_cast():
+    def test_a_keras_model_that_was_cast_keeps_its_encoding():
         inputs = keras.Input((6, 16))
         dense = keras.layers.Dense(16, name="dense")
         summer = kp.Summer(kp.PositionalEncoding1D(16))
@@ -396,8 +406,10 @@ if BACKEND == "torch":
     # and in it: the latter has none.
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
     @pytest.mark.parametrize("mode", ["eager", "dynamo", "unknown"])
-    @pytest.mark.parametrize("name", ["P1", "S(Pm2)"])
-    def test_autocast(name: str, mode: str, dtype: torch.dtype):
+    @pytest.mark.parametrize("name", ["1d", "sum-of-permute2d"])
+    def test_autocast_leaves_layers_as_they_are(
+        name: str, mode: str, dtype: torch.dtype
+    ):
         case = next(case for case in LAYERS if case.name == name)
         layer, last = case.make(), case.shape[-1]
         linear = torch.nn.Linear(last, last)
@@ -420,7 +432,7 @@ if BACKEND == "torch":
         bounds = bound(case, given, "float32")
         assert_within(outputs.detach(), case.expected(given), bounds)
 
-    def test_gradients_under_autocast():
+    def test_gradients_under_autocast_are_one():
         layer = kp.Summer(kp.PositionalEncoding1D(16))
         x = torch.randn(2, 6, 16, requires_grad=True)
         with torch.autocast("cpu", torch.bfloat16):

@@ -64,14 +64,14 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES[BACKEND])
-def test_E4_the_loss_is_that_of_one_device(strategy: str, facts: Facts):
+def test_the_loss_is_that_of_one_device(strategy: str, facts: Facts):
     losses = facts["losses"]
     assert len(losses["one"]) == sharded_model.EPOCHS
     # Gradients are added in another order: 1e-6 was measured.
     np.testing.assert_allclose(losses[strategy], losses["one"], rtol=0, atol=1e-5)
 
 
-def test_E4_the_loss_depends_on_the_encoding():
+def test_the_loss_depends_on_the_encoding():
     losses = [sharded_model.fitted(max_wavelength) for max_wavelength in (100, 101)]
     assert np.abs(np.subtract(*losses)).max() > 1e-4
 
@@ -93,7 +93,7 @@ if BACKEND == "jax":
     @each_case
     @each_spread
     @pytest.mark.parametrize("way", WAYS)
-    def test_E4_the_output_is_spread_as_the_input(
+    def test_the_output_is_sharded_as_the_input(
         case: Case, spread: str, way: str, facts: Facts
     ):
         found = facts["layers"][f"{case.name}-{spread}-{way}"]
@@ -103,13 +103,13 @@ if BACKEND == "jax":
 
     @each_case
     @each_spread
-    def test_E4_what_is_kept_is_spread_too(case: Case, spread: str, facts: Facts):
+    def test_cached_tables_are_sharded_too(case: Case, spread: str, facts: Facts):
         found = facts["layers"][f"{case.name}-{spread}-eager"]
         assert 0 < found["largest_kept"] <= found["part_of_one_element"]
 
     @each_case
     @each_spread
-    def test_E4_devices_exchange_nothing(case: Case, spread: str, facts: Facts):
+    def test_devices_exchange_nothing(case: Case, spread: str, facts: Facts):
         found = facts["layers"][f"{case.name}-{spread}-jit"]
         # Of four tables, neighbours exchange a few positions.
         allowed = {"collective-permute"} if case in LONG else set()
@@ -119,7 +119,7 @@ if BACKEND == "jax":
 
     @each_spread
     @pytest.mark.parametrize("way", WAYS)
-    def test_E4_a_gathered_copy_would_be_seen(spread: str, way: str, facts: Facts):
+    def test_a_gathered_copy_would_be_seen(spread: str, way: str, facts: Facts):
         found = facts["gathered"][f"{spread}-{way}"]
         assert found["parts"] != [found["part"]] * 8
         assert not found["alike"]
@@ -134,7 +134,9 @@ if BACKEND == "tensorflow":
 
     @pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
     @pytest.mark.parametrize("way", WAYS)
-    def test_E4_each_replica_has_its_own(case: Case, way: str, facts: Facts):
+    def test_each_replica_computes_on_its_own_device(
+        case: Case, way: str, facts: Facts
+    ):
         found = facts["layers"][f"{case.name}-{way}"]
         assert found["devices"] == ["0", "1"]
         assert found["error"] <= (SUM_ROUNDING if case.adds else ROUNDING["float32"])

@@ -92,7 +92,9 @@ def tolerance(case: Case) -> float:
 
 @pytest.mark.parametrize("max_bytes", [2**28, 9000], ids=["roomy", "evicting"])
 @each_layer
-def test_one_layer_and_different_shapes(case: Case, max_bytes: int, kept: TensorCache):
+def test_threads_call_one_layer_with_different_shapes(
+    case: Case, max_bytes: int, kept: TensorCache
+):
     kept.max_bytes = max_bytes
     layer = case.make()
     layer(to_tensor(case.inputs()))  # Keras builds a layer in one thread
@@ -102,8 +104,8 @@ def test_one_layer_and_different_shapes(case: Case, max_bytes: int, kept: Tensor
     assert kept.nbytes <= max_bytes
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-def test_a_layer_that_nobody_has_called_before(name: str, kept: TensorCache):
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+def test_threads_call_a_layer_that_is_not_built(name: str, kept: TensorCache):
     """All of them find it without the shape that Keras builds it for."""
     case = KINDS[name]
     sizes = [sized(case, extra % 2) for extra in range(THREADS)]
@@ -115,23 +117,23 @@ def test_a_layer_that_nobody_has_called_before(name: str, kept: TensorCache):
     assert np.max(errors) <= tolerance(case)
 
 
-def test_the_cache_of_that_test_evicts(kept: TensorCache):
+def test_eight_tables_overflow_the_small_cache(kept: TensorCache):
     """Eight tables are more than it has room for, those of the smallest kind too."""
     kept.max_bytes = 9000
-    layer = KINDS["P1"].make()
-    shapes = [sized(KINDS["P1"], extra) for extra in range(THREADS)]
+    layer = KINDS["1d"].make()
+    shapes = [sized(KINDS["1d"], extra) for extra in range(THREADS)]
     [layer(to_tensor(case.inputs())) for case in shapes]
     kept.max_bytes, held = 2**28, kept.nbytes
     [layer(to_tensor(case.inputs())) for case in shapes]
     assert held <= 9000 < kept.nbytes
 
 
-def test_different_layers_and_functions(kept: TensorCache):
+def test_threads_call_different_layers_and_functions(kept: TensorCache):
     kept.max_bytes = 4000
-    names = ["P1", "Pm1", "P2", "S(P1)", "S(Pm2)", "Sinusoid"]
+    names = ["1d", "permute1d", "2d", "sum-of-1d", "sum-of-permute2d", "sinusoid"]
     layers = [(KINDS[name], KINDS[name].make()) for name in names]
     [layer(to_tensor(case.inputs())) for case, layer in layers]
-    case = KINDS["P1"]
+    case = KINDS["1d"]
     calls = [lambda c=c, f=f: largest_error(f, c, 10) for c, f in layers]
     calls += [
         lambda: largest_error(
@@ -146,9 +148,9 @@ def test_different_layers_and_functions(kept: TensorCache):
     assert max(together(calls)) <= SUM_ROUNDING + COUNTING
 
 
-def test_dtypes_of_one_shape(kept: TensorCache):
+def test_threads_call_layers_of_different_dtypes(kept: TensorCache):
     names = ["float32", "float16", "bfloat16", "mixed_float16"] * 2
-    case = KINDS["P1"]
+    case = KINDS["1d"]
     layers = [case.make(dtype=name) for name in names]
     calls = [lambda layer=layer: largest_error(layer, case, 10) for layer in layers]
     errors = dict(zip(names, together(calls), strict=True))
@@ -158,8 +160,8 @@ def test_dtypes_of_one_shape(kept: TensorCache):
     assert errors["float16"] < errors["bfloat16"] <= ROUNDING["bfloat16"]
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "S(Pm2)"])
-def test_gradients(name: str, kept: TensorCache):
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sum-of-permute2d"])
+def test_threads_take_gradients(name: str, kept: TensorCache):
     kept.max_bytes = 3000
     case = KINDS[name]
     layer = case.make()
@@ -179,11 +181,9 @@ def test_gradients(name: str, kept: TensorCache):
 # Graphs.
 
 
-@pytest.mark.parametrize("name", ["P1", "S(Pm2)", "Sinusoid"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-permute2d", "sinusoid"])
 @pytest.mark.parametrize("mode", KNOWN[1:])
-def test_a_graph_of_each_shape_beside_eager_calls(
-    mode: str, name: str, kept: TensorCache
-):
+def test_threads_run_graphs_beside_eager_calls(mode: str, name: str, kept: TensorCache):
     kept.max_bytes = 4000
     case = KINDS[name]
     layer = case.make()
@@ -211,14 +211,14 @@ def two_models(layer: keras.Layer) -> list[keras.Model]:
 
 
 SHARED = {
-    "P1": lambda: kp.PositionalEncoding1D(8),
-    "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(8)),
-    "Sinusoid": lambda: kp.SinusoidEncoding(8),
+    "1d": lambda: kp.PositionalEncoding1D(8),
+    "sum-of-1d": lambda: kp.Summer(kp.PositionalEncoding1D(8)),
+    "sinusoid": lambda: kp.SinusoidEncoding(8),
 }
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_one_layer_in_two_models(name: str):
+def test_two_models_share_a_layer(name: str):
     layer = SHARED[name]()
     first, second = two_models(layer)
     x = np.random.default_rng(0).normal(size=(2, 7, 8)).astype("float32")
@@ -239,7 +239,7 @@ def test_one_layer_in_two_models(name: str):
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_one_layer_in_two_models_that_are_saved(name: str, tmp_path: Path):
+def test_two_models_that_share_a_layer_are_saved(name: str, tmp_path: Path):
     x = np.random.default_rng(0).normal(size=(2, 7, 8)).astype("float32")
     models = two_models(SHARED[name]())
     paths = [tmp_path / "first.keras", tmp_path / "second.keras"]
@@ -251,7 +251,7 @@ def test_one_layer_in_two_models_that_are_saved(name: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_two_models_of_one_layer_in_threads(name: str, kept: TensorCache):
+def test_threads_run_two_models_that_share_a_layer(name: str, kept: TensorCache):
     kept.max_bytes = 3000
     layer = SHARED[name]()
     models = two_models(layer)

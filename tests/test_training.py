@@ -178,9 +178,9 @@ def assert_trains(case: Case, way: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("name", "way"),
     [(name, "auto") for name in KINDS]
-    + [("S(P2)", way) for way in GRAPHS if way != "auto"],
+    + [("sum-of-2d", way) for way in GRAPHS if way != "auto"],
 )
-def test_fit_evaluate_and_predict(name: str, way: str):
+def test_fit_evaluate_and_predict_equal_gradient_descent(name: str, way: str):
     if way == "jit" and BREAKS_GRAPHS:
         pytest.skip("torch 2.13 stumbles over the losses of Keras before 3.15.")
     assert_trains(KINDS[name], GRAPHS[way])
@@ -196,8 +196,8 @@ def test_a_layer_left_out_would_be_seen(name: str):
 
 
 @each_way
-def test_batch_by_batch(way: str):
-    case = KINDS["S(P2)"]
+def test_training_batch_by_batch_equals_gradient_descent(way: str):
+    case = KINDS["sum-of-2d"]
     x, y = examples(case)
     added, head = x + case.encoding(), Head(case.shape[-1])
     model = compiled(model_of(case), **WAYS[way])
@@ -245,15 +245,15 @@ def added_to(x: np.ndarray, channels_first: bool) -> np.ndarray:
 @pytest.mark.parametrize(
     "way", [way for way in WAYS if BACKEND != "jax" or way not in ("no-jit", "eager")]
 )
-@pytest.mark.parametrize("name", ["P2", "S(Pm2)"])
-def test_lengths_that_change(name: str, way: str):
+@pytest.mark.parametrize("name", ["2d", "sum-of-permute2d"])
+def test_training_on_lengths_that_change_equals_gradient_descent(name: str, way: str):
     case = KINDS[name]
-    if name == "S(Pm2)":
+    if name == "sum-of-permute2d":
         sizes: tuple[int | None, ...] = (7, None, 3)  # Dense needs a known last size
     else:
         sizes = (*(None,) * (len(case.shape) - 2), case.shape[-1])
     given = OfManyLengths(case)
-    batches = [(added_to(x, name == "S(Pm2)"), y) for x, y in iter_of(given)]
+    batches = [(added_to(x, name == "sum-of-permute2d"), y) for x, y in iter_of(given)]
     head = Head(case.shape[-1])
     losses = [head.train(batches) for _ in range(2)]
     model = compiled(model_of(case, sizes=sizes), **WAYS[way])
@@ -288,8 +288,8 @@ def subclassed(case: Case) -> keras.Model:
 
 
 @each_way
-def test_fit_a_subclass_of_model(way: str):
-    case = KINDS["Sinusoid"]
+def test_a_subclass_of_model_is_fitted(way: str):
+    case = KINDS["sinusoid"]
     losses, _ = expected_of(case)
     model = compiled(subclassed(case), **WAYS[way])
     history = model.fit(
@@ -362,9 +362,9 @@ def _torch_loop(model: keras.Model, batches: list[Any]) -> list[Any]:
 @pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor that is not a leaf Tensor:UserWarning"
 )
-@pytest.mark.parametrize("name", ["Pm1", "S(P2)"])
+@pytest.mark.parametrize("name", ["permute1d", "sum-of-2d"])
 @pytest.mark.parametrize("make", [model_of, subclassed], ids=lambda make: make.__name__)
-def test_a_loop_of_the_backend(name: str, make: Any):
+def test_a_training_loop_of_the_backend_equals_gradient_descent(name: str, make: Any):
     case = KINDS[name]
     x, y = examples(case)
     head = Head(case.shape[-1])
@@ -375,8 +375,8 @@ def test_a_loop_of_the_backend(name: str, make: Any):
 # With Keras 3.15.1 TensorFlow cannot train any functional model of such layers: "The
 # custom_gradient decorator currently supports keywords arguments only when eager".
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="Keras cannot, with any layer")
-@pytest.mark.parametrize("name", ["S(P2)", "Pm1"])
-def test_fit_with_layers_that_are_computed_again(name: str):
+@pytest.mark.parametrize("name", ["sum-of-2d", "permute1d"])
+def test_layers_that_are_computed_again_are_fitted(name: str):
     """In the backward pass, instead of being kept from the forward one."""
     case = KINDS[name]
     losses, _ = expected_of(case)
@@ -390,7 +390,9 @@ def test_fit_with_layers_that_are_computed_again(name: str):
 
 # Derivatives of more than a sum.
 
-each_adder = pytest.mark.parametrize("name", ["S(P1)", "S(P3)", "S(Pm2)", "Sinusoid"])
+each_adder = pytest.mark.parametrize(
+    "name", ["sum-of-1d", "sum-of-3d", "sum-of-permute2d", "sinusoid"]
+)
 
 
 @each_adder
@@ -454,7 +456,7 @@ def forward_derivative(layer: keras.Layer, x: Any, tangent: Any) -> Any:
     "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
 )
 @each_adder
-def test_derivatives_forward(name: str):
+def test_the_forward_derivative_of_a_sum_is_its_tangent(name: str):
     case = KINDS[name]
     tangent = np.random.default_rng(8).normal(size=case.shape).astype("float32")
     found = forward_derivative(
@@ -474,8 +476,8 @@ def policy(request: pytest.FixtureRequest) -> Iterator[str]:
     keras.config.set_dtype_policy(before)
 
 
-@pytest.mark.parametrize("name", ["Pm1", "S(P2)"])
-def test_fit_under_a_mixed_policy(name: str, policy: str):
+@pytest.mark.parametrize("name", ["permute1d", "sum-of-2d"])
+def test_a_model_is_fitted_under_a_mixed_policy(name: str, policy: str):
     case = KINDS[name]
     x, y = examples(case)
     model = compiled(model_of(case), jit_compile="auto")
@@ -490,9 +492,9 @@ def test_fit_under_a_mixed_policy(name: str, policy: str):
     assert model.evaluate(x, y, 2, verbose=0) < 0.8 * before
 
 
-def test_two_models_share_a_layer():
+def test_two_models_that_share_a_layer_are_fitted():
     """Whose encoding is in a graph of one model, then of the other, then of none."""
-    case = KINDS["S(P1)"]
+    case = KINDS["sum-of-1d"]
     x, y = examples(case)
     layer, inputs = case.make(), keras.Input(case.shape[1:])
     models = [keras.Model(inputs, keras.layers.Dense(2)(layer(inputs))) for _ in "ab"]
@@ -507,7 +509,7 @@ def test_two_models_share_a_layer():
     )
 
 
-def test_the_kinds_are_all_the_layers():
+def test_every_public_layer_is_trained_here():
     """No public layer is left out of what is trained here."""
     public = {
         value
@@ -519,7 +521,7 @@ def test_the_kinds_are_all_the_layers():
     assert {type(case.make()) for case in KINDS.values()} == public
 
 
-def test_values_are_trained_on():
+def test_coordinate_encoding_is_trained_on():
     keras.utils.set_random_seed(0)
     inputs = keras.Input(())
     head = keras.layers.Dense(1)(
@@ -561,7 +563,7 @@ def test_summer_heeds_the_regularizer_of_its_encoding():
         assert len(layer.losses) == 1  # those of the last call
 
 
-def test_complex_inputs_are_not_cut_in_half():
+def test_complex_inputs_are_refused():
     x = keras.ops.cast(keras.ops.zeros((1, 3, 4)), "complex64")
     with pytest.raises(TypeError, match=r"expects real numbers .* dtype .*complex64"):
         kp.Summer(kp.PositionalEncoding1D(4))(x)

@@ -76,7 +76,7 @@ def test_every_layer_has_the_numbers_of_the_formula(found: dict[str, Any]):
     assert max(found["called"].values()) <= SUM_ROUNDING
 
 
-def test_files_come_back(found: dict[str, Any]):
+def test_saved_models_load_with_the_same_outputs(found: dict[str, Any]):
     assert found["saved"]
     # OpenVINO computes in another order in the graph that `predict` compiles. Which one
     # depends on the processor, so this is what any model that is shipped is held to.
@@ -85,16 +85,16 @@ def test_files_come_back(found: dict[str, Any]):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_precision(found: dict[str, Any], dtype: str):
+def test_half_precision_is_rounded_once(found: dict[str, Any], dtype: str):
     # OpenVINO cuts the digits that bfloat16 has not, instead of rounding them.
     cuts = found["backend"] == "openvino" and dtype == "bfloat16"
     assert found["half"][dtype] <= ROUNDING[dtype] * (2 if cuts else 1)
 
 
-def test_positions(found: dict[str, Any]):
+def test_encode_equals_the_formula(found: dict[str, Any]):
     # Timestamps are off by 2^-52 of themselves more.
     assert max(found["encode"].values()) <= COUNTING + 2e9 * 2.0**-52
 
 
-def test_tables(found: dict[str, Any]):
+def test_tables_equal_the_formula(found: dict[str, Any]):
     assert found["table"]["table"] <= ROUNDING["float32"]

@@ -1,4 +1,4 @@
-"""Row S2: a file saved under one backend gives the same outputs under the others."""
+"""A file saved under one backend gives the same outputs under the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("saver", BACKENDS)
 @pytest.mark.parametrize("extension", ["keras", "h5", "json"])
 @pytest.mark.parametrize("name", saved_models.SAVED)
-def test_S2_saved_and_loaded(
+def test_a_file_loads_on_every_backend_with_the_outputs_it_was_saved_with(
     folders: dict[str, Path], name: str, extension: str, saver: str, loader: str
 ):
     folder = folders[saver]

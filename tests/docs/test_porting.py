@@ -55,7 +55,7 @@ def table() -> list[str]:
     return [*HEAD, *lines]
 
 
-def test_the_table_is_that_of_the_code():
+def test_the_guide_has_the_table_of_presets():
     """After a change, put in what `python tests/docs/test_porting.py` prints."""
     _, _, section = GUIDE.partition("\n## The presets\n")
     found = [line for line in section.splitlines() if line.startswith("|")]

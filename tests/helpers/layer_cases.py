@@ -54,37 +54,47 @@ def _part(cls: type, *args: Any, **fixed: Any) -> Callable[..., Any]:
     return lambda **kwargs: cls(*args, **fixed, **kwargs)
 
 
-_P1 = _part(kp.PositionalEncoding1D, 10)
-_P2 = _part(kp.PositionalEncoding2D, 8)
-_P3 = _part(kp.PositionalEncoding3D, 11)
-_PM1 = _part(kp.PositionalEncodingPermute1D, 10)
-_PM2 = _part(kp.PositionalEncodingPermute2D, 7)
-_PM3 = _part(kp.PositionalEncodingPermute3D, 11)
-_P2_FIRST = _part(kp.PositionalEncoding2D, 8, data_format="channels_first")
+_ENCODE_1D = _part(kp.PositionalEncoding1D, 10)
+_ENCODE_2D = _part(kp.PositionalEncoding2D, 8)
+_ENCODE_3D = _part(kp.PositionalEncoding3D, 11)
+_PERMUTE_1D = _part(kp.PositionalEncodingPermute1D, 10)
+_PERMUTE_2D = _part(kp.PositionalEncodingPermute2D, 7)
+_PERMUTE_3D = _part(kp.PositionalEncodingPermute3D, 11)
+_ENCODE_2D_FIRST = _part(kp.PositionalEncoding2D, 8, data_format="channels_first")
 _RANK2 = _part(kp.PositionalEncoding, 2, 8)
 _RANK3_FIRST = _part(kp.PositionalEncoding, 3, 12, data_format="channels_first")
 _ANY_CHANNELS = _part(kp.PositionalEncoding2D)
 
 ENCODERS = [
-    Case("P1", _P1, (2, 6, 10)),
-    Case("P2", _P2, (2, 6, 3, 8)),
-    Case("P3", _P3, (2, 5, 6, 4, 11)),
-    Case("Pm1", _PM1, (2, 10, 6), channel_dim=1),
-    Case("Pm2", _PM2, (2, 7, 6, 3), channel_dim=1),
-    Case("Pm3", _PM3, (2, 11, 5, 6, 4), channel_dim=1),
-    Case("P2first", _P2_FIRST, (2, 8, 6, 3), channel_dim=1),
-    Case("Prank2", _RANK2, (2, 6, 3, 8)),
-    Case("Prank3first", _RANK3_FIRST, (2, 12, 5, 6, 4), channel_dim=1),
-    Case("P2anychannels", _ANY_CHANNELS, (2, 6, 3, 8)),
+    Case("1d", _ENCODE_1D, (2, 6, 10)),
+    Case("2d", _ENCODE_2D, (2, 6, 3, 8)),
+    Case("3d", _ENCODE_3D, (2, 5, 6, 4, 11)),
+    Case("permute1d", _PERMUTE_1D, (2, 10, 6), channel_dim=1),
+    Case("permute2d", _PERMUTE_2D, (2, 7, 6, 3), channel_dim=1),
+    Case("permute3d", _PERMUTE_3D, (2, 11, 5, 6, 4), channel_dim=1),
+    Case("2d-channels-first", _ENCODE_2D_FIRST, (2, 8, 6, 3), channel_dim=1),
+    Case("rank2", _RANK2, (2, 6, 3, 8)),
+    Case("rank3-channels-first", _RANK3_FIRST, (2, 12, 5, 6, 4), channel_dim=1),
+    Case("2d-any-channels", _ANY_CHANNELS, (2, 6, 3, 8)),
 ]
 SUMMERS = [
-    Case("S(P1)", _summer(_P1), (2, 6, 10), adds=True),
-    Case("S(P2)", _summer(_P2), (2, 6, 3, 8), adds=True),
-    Case("S(P3)", _summer(_P3), (2, 5, 6, 4, 11), adds=True),
-    Case("S(Pm1)", _summer(_PM1), (2, 10, 6), channel_dim=1, adds=True),
-    Case("S(Pm2)", _summer(_PM2), (2, 7, 6, 3), channel_dim=1, adds=True),
-    Case("S(Pm3)", _summer(_PM3), (2, 11, 5, 6, 4), channel_dim=1, adds=True),
-    Case("Sinusoid", _part(kp.SinusoidEncoding, 10, 50), (2, 6, 10), adds=True),
+    Case("sum-of-1d", _summer(_ENCODE_1D), (2, 6, 10), adds=True),
+    Case("sum-of-2d", _summer(_ENCODE_2D), (2, 6, 3, 8), adds=True),
+    Case("sum-of-3d", _summer(_ENCODE_3D), (2, 5, 6, 4, 11), adds=True),
+    Case(
+        "sum-of-permute1d", _summer(_PERMUTE_1D), (2, 10, 6), channel_dim=1, adds=True
+    ),
+    Case(
+        "sum-of-permute2d", _summer(_PERMUTE_2D), (2, 7, 6, 3), channel_dim=1, adds=True
+    ),
+    Case(
+        "sum-of-permute3d",
+        _summer(_PERMUTE_3D),
+        (2, 11, 5, 6, 4),
+        channel_dim=1,
+        adds=True,
+    ),
+    Case("sinusoid", _part(kp.SinusoidEncoding, 10, 50), (2, 6, 10), adds=True),
 ]
 LAYERS = ENCODERS + SUMMERS
 

@@ -47,15 +47,17 @@ def _summer(**kwargs: Any) -> keras.layers.Layer:
 
 
 SEQUENCES = [
-    Sequence("P1", _p1),
+    Sequence("1d", _p1),
     Sequence(
-        "Pm1",
+        "permute1d",
         lambda **kwargs: kp.PositionalEncodingPermute1D(CHANNELS, **kwargs),
         channels_first=True,
     ),
-    Sequence("S(P1)", _summer),
-    Sequence("S(S(P1))", lambda **kwargs: kp.Summer(_summer(**kwargs), **kwargs)),
-    Sequence("Sinusoid", lambda **kwargs: kp.SinusoidEncoding(CHANNELS, **kwargs)),
+    Sequence("sum-of-1d", _summer),
+    Sequence(
+        "sum-of-sum-of-1d", lambda **kwargs: kp.Summer(_summer(**kwargs), **kwargs)
+    ),
+    Sequence("sinusoid", lambda **kwargs: kp.SinusoidEncoding(CHANNELS, **kwargs)),
 ]
 NAMED = {case.name: case for case in SEQUENCES}
 each_sequence = pytest.mark.parametrize("case", SEQUENCES, ids=lambda case: case.name)

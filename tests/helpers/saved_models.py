@@ -24,9 +24,13 @@ def _case(name: str, make: Callable[..., keras.layers.Layer], *shape: int) -> Ca
 
 
 MORE = [
-    _case("S(Dense)", lambda: kp.Summer(keras.layers.Dense(8)), 2, 5, 8),
+    _case("sum-of-dense", lambda: kp.Summer(keras.layers.Dense(8)), 2, 5, 8),
     _case(
-        "S(S(P1))", lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(8))), 2, 5, 8
+        "sum-of-sum-of-1d",
+        lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(8))),
+        2,
+        5,
+        8,
     ),
     _case("bfloat16", lambda: kp.PositionalEncoding1D(8, dtype="bfloat16"), 1, 300, 8),
     _case(

@@ -27,8 +27,16 @@ from helpers.layer_cases import LAYERS, Case, to_numpy
 Function = Callable[[Any], Any]
 
 KINDS = {case.name: case for case in LAYERS}
-ENCODERS = ["P1", "P2", "P3", "Pm1", "Pm2", "Pm3"]
-SUMMERS = ["S(P1)", "S(P2)", "S(P3)", "S(Pm1)", "S(Pm2)", "S(Pm3)", "Sinusoid"]
+ENCODERS = ["1d", "2d", "3d", "permute1d", "permute2d", "permute3d"]
+SUMMERS = [
+    "sum-of-1d",
+    "sum-of-2d",
+    "sum-of-3d",
+    "sum-of-permute1d",
+    "sum-of-permute2d",
+    "sum-of-permute3d",
+    "sinusoid",
+]
 
 
 def divisible(case: Case) -> Case:
@@ -45,9 +53,9 @@ def length_dim(case: Case) -> int:
 # 16 positions have one table in a graph. These have four, which need not divide evenly
 # among 8 devices.
 LONG = [
-    Case("P1long", lambda: kp.PositionalEncoding1D(16), (8, 40_000, 16)),
+    Case("1d-long", lambda: kp.PositionalEncoding1D(16), (8, 40_000, 16)),
     Case(
-        "S(P1)long",
+        "sum-of-1d-long",
         lambda: kp.Summer(kp.PositionalEncoding1D(16)),
         (8, 40_000, 16),
         adds=True,
