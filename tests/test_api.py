@@ -19,7 +19,7 @@ import keras
 import pytest
 
 import keras_posenc
-from keras_posenc._options import WaveArguments, WaveOptions
+from helpers.internals import WaveArguments, WaveOptions
 
 PACKAGE = Path(keras_posenc.__file__).parent
 MODULES = sorted(PACKAGE.glob("**/*.py"))

@@ -12,16 +12,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from helpers.layer_cases import (
-    COUNTING,
-    LAYERS,
-    SUM_ROUNDING,
-    Case,
-    dtype_of,
-    each_layer,
-    to_numpy,
-    to_tensor,
-)
+
+import keras_posenc as kp
+from helpers.internals import WaveOptions
+from helpers.layer_cases import BY_NAME, Case, each_layer, open_shape
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -29,11 +23,10 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-
-import keras_posenc as kp
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, SUM_ROUNDING
 
 # One of each kind in graphs, which are compiled for every shape.
-KINDS = {case.name: case for case in LAYERS}
 each_kind = pytest.mark.parametrize(
     "name", ["1d", "permute2d", "sum-of-2d", "sinusoid"]
 )
@@ -71,17 +64,10 @@ def test_nan_and_infinity_stay_in_their_places(case: Case):
 @each_kind
 @each_graph
 def test_nan_and_infinity_stay_in_their_places_in_a_graph(mode: str, name: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     graph, x = with_known_sizes(case.make(), mode), with_no_numbers(case)
     assert_passed_through(graph(to_tensor(x)), case, x)
     assert_passed_through(graph(to_tensor(case.inputs())), case, case.inputs())
-
-
-def open_signature(case: Case) -> tuple[int | None, ...]:
-    """The shape of the case with everything unknown but the channels."""
-    signature: list[int | None] = [None] * len(case.shape)
-    signature[case.channel_dim] = case.shape[case.channel_dim]
-    return tuple(signature)
 
 
 @each_open_kind
@@ -89,8 +75,8 @@ def open_signature(case: Case) -> tuple[int | None, ...]:
 def test_nan_and_infinity_stay_in_their_places_where_no_size_is_known(
     mode: str, name: str
 ):
-    case = KINDS[name]
-    graph = with_unknown_sizes(case.make(), mode, open_signature(case))
+    case = BY_NAME[name]
+    graph = with_unknown_sizes(case.make(), mode, open_shape(case))
     x = with_no_numbers(case)
     assert_passed_through(graph(to_tensor(x)), case, x)
 
@@ -98,7 +84,7 @@ def test_nan_and_infinity_stay_in_their_places_where_no_size_is_known(
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["1d", "permute2d", "rank2"])
 def test_an_encoding_of_inputs_beyond_its_dtype_is_finite(name: str, dtype: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     huge = np.full(case.shape, 1e38, "float32")  # infinite in float16
     outputs = to_numpy(case.make(dtype=dtype)(to_tensor(huge)))
     assert np.abs(outputs).max() <= 1
@@ -135,17 +121,13 @@ def assert_empty(outputs: Any, shape: tuple[int | None, ...]) -> None:
     assert dtype_of(outputs) == "bfloat16"
 
 
-def empty_input(shape: tuple[int, ...]) -> Any:
-    return to_tensor(np.zeros(shape, "float32"))
-
-
 @each_layer
 @each_empty
 def test_an_empty_input_gives_an_empty_output(
     empty: Callable[[Case], tuple[int, ...]], case: Case
 ):
     layer, shape = case.make(dtype="bfloat16"), empty(case)
-    assert_empty(layer(empty_input(shape)), shape)
+    assert_empty(layer(zeros(*shape)), shape)
     # What an empty call keeps is of no consequence to another.
     full = to_numpy(layer(to_tensor(case.inputs())))
     np.testing.assert_array_equal(
@@ -159,9 +141,9 @@ def test_an_empty_input_gives_an_empty_output(
 def test_an_empty_input_gives_an_empty_output_in_a_graph(
     mode: str, empty: Callable[[Case], tuple[int, ...]], name: str
 ):
-    case = KINDS[name]
+    case = BY_NAME[name]
     graph, shape = with_known_sizes(case.make(dtype="bfloat16"), mode), empty(case)
-    assert_empty(graph(empty_input(shape)), shape)
+    assert_empty(graph(zeros(*shape)), shape)
 
 
 if BACKEND != "jax":  # whose symbols stand for sizes from 1 on
@@ -172,12 +154,12 @@ if BACKEND != "jax":  # whose symbols stand for sizes from 1 on
     def test_an_empty_input_gives_an_empty_output_where_no_size_is_known(
         mode: str, empty: Callable[[Case], tuple[int, ...]], name: str
     ):
-        case = KINDS[name]
+        case = BY_NAME[name]
         layer, shape = case.make(dtype="bfloat16"), empty(case)
-        graph = with_unknown_sizes(layer, mode, open_signature(case))
+        graph = with_unknown_sizes(layer, mode, open_shape(case))
         # torch would make a graph for the empty input alone, were it the first.
         graph(to_tensor(case.inputs()))
-        assert_empty(graph(empty_input(shape)), shape)
+        assert_empty(graph(zeros(*shape)), shape)
 
 
 @each_layer
@@ -187,7 +169,7 @@ def test_an_empty_input_gives_an_empty_output_in_a_model(case: Case):
     outputs = case.make(dtype="bfloat16")(inputs)
     assert_empty(outputs, (None, *sizes))
     model = keras.Model(inputs, outputs)
-    assert_empty(model(empty_input((2, *sizes))), (2, *sizes))
+    assert_empty(model(zeros(2, *sizes)), (2, *sizes))
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0, 2)], ids=str)
@@ -210,13 +192,13 @@ NO_CHANNELS = {
 @pytest.mark.parametrize("name", NO_CHANNELS)
 def test_an_input_without_channels_gives_an_output_without(name: str):
     make, shape = NO_CHANNELS[name]
-    assert tuple(make()(empty_input(shape)).shape) == shape
+    assert tuple(make()(zeros(*shape)).shape) == shape
 
 
 def test_an_input_without_channels_warns_where_its_channels_count():
     layer = kp.PositionalEncoding1D()
     with pytest.warns(UserWarning, match=r"no channel for axis 0 of its 1: .*=0$"):
-        outputs = layer(empty_input((2, 3, 0)))
+        outputs = layer(zeros(2, 3, 0))
     assert tuple(outputs.shape) == (2, 3, 0)
 
 
@@ -246,7 +228,7 @@ if sys.platform == "linux":  # the only one that keeps a process to its limit
 @pytest.mark.parametrize("channels", [2**31, 2**40])
 def test_huge_channels_are_cut_to_those_of_the_input(channels: int):
     """None but those of the input are made, of the frequencies that they all have."""
-    outputs = to_numpy(kp.PositionalEncoding1D(channels)(empty_input((1, 5, 8))))
+    outputs = to_numpy(kp.PositionalEncoding1D(channels)(zeros(1, 5, 8)))
     # Neighbouring wavelengths differ by a factor of 1 + 1e-8 at most.
     x = np.arange(5)[:, None]
     expected = np.tile(np.concatenate([np.sin(x), np.cos(x)], axis=1), 4)
@@ -270,7 +252,7 @@ def test_a_rank_that_no_array_has_is_refused(rank: int):
 
 def test_the_highest_rank_is_accepted():
     layer = kp.PositionalEncoding(62, 2 * 62)
-    assert tuple(layer(empty_input((1,) * 64)).shape) == (1,) * 64
+    assert tuple(layer(zeros(*(1,) * 64)).shape) == (1,) * 64
 
 
 @pytest.mark.parametrize("rank", [63, 1000])
@@ -422,7 +404,7 @@ WRONG: dict[str, tuple[str, Callable[[Record], None], str]] = {
         "sum-of-1d",
         with_penc(
             {
-                "module": "keras_posenc._waves",
+                "module": WaveOptions.__module__,
                 "class_name": "WaveOptions",
                 "config": {"rank": 1},
                 "registered_name": None,

@@ -9,16 +9,11 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+
+import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
-from helpers.layer_cases import (
-    COUNTING,
-    LAYERS,
-    SUM_ROUNDING,
-    Case,
-    to_numpy,
-    to_tensor,
-)
+from helpers.layer_cases import BY_NAME, Case, open_shape
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -27,21 +22,12 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-
-import keras_posenc as kp
-
-KINDS = {case.name: case for case in LAYERS}
+from helpers.tensors import to_numpy, to_tensor
+from helpers.tolerances import COUNTING, SUM_ROUNDING
 
 
 def normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(1).normal(size=shape).astype("float32")
-
-
-def open_signature(case: Case) -> tuple[int | None, ...]:
-    """The shape of the case with everything unknown but the channels."""
-    signature: list[int | None] = [None] * len(case.shape)
-    signature[case.channel_dim] = case.shape[case.channel_dim]
-    return tuple(signature)
 
 
 # Gradients, and functions of functions.
@@ -49,7 +35,7 @@ def open_signature(case: Case) -> tuple[int | None, ...]:
 
 def gradient_in(mode: str, case: Case, known: bool) -> Any:
     layer, x = case.make(), to_tensor(case.inputs())
-    signature = None if known else open_signature(case)
+    signature = None if known else open_shape(case)
 
     def graph_of(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if signature is None:
@@ -64,7 +50,7 @@ def gradient_in(mode: str, case: Case, known: bool) -> Any:
 each_summer = pytest.mark.parametrize(
     "case",
     [
-        KINDS[name]
+        BY_NAME[name]
         for name in ("sum-of-1d", "sum-of-3d", "sum-of-permute2d", "sinusoid")
     ],
     ids=lambda case: case.name,
@@ -126,7 +112,7 @@ MAPPED = mapped()
 )
 @pytest.mark.parametrize("way", MAPPED)
 def test_for_each_of_several_batches(way: str, name: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     batches = normal(3, *case.shape)
     outputs = to_numpy(MAPPED[way](case.make())(to_tensor(batches)))
     expected = np.stack([case.expected(batch) for batch in batches])
@@ -301,10 +287,10 @@ if BACKEND == "tensorflow":
     @pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
     @pytest.mark.parametrize("name", ["1d", "permute1d", "sum-of-1d", "sinusoid"])
     def test_ten_lengths_take_one_trace(name: str, jit_compile: bool, retracing: Any):
-        case = KINDS[name]
+        case = BY_NAME[name]
         if name == "sinusoid":
             case = Case(name, lambda: kp.SinusoidEncoding(10), (2, 6, 10), adds=True)
-        spec = tf.TensorSpec(open_signature(case))
+        spec = tf.TensorSpec(open_shape(case))
         function = tf.function(
             case.make(), input_signature=[spec], jit_compile=jit_compile
         )

@@ -13,11 +13,12 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
+from keras import ops
+
+import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
 from helpers.hard_positions import TIMESTAMPS
-from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
-from helpers.position_cases import assert_close
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -25,9 +26,8 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-from keras import ops
-
-import keras_posenc as kp
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
 CHANNELS = 12
 
@@ -248,14 +248,6 @@ def test_inputs_may_have_every_dtype(dtype: str, kind: str):
     outputs = coordinates()(typed if kind == "array" else to_tensor(values, dtype))
     assert dtype_of(outputs) == "float32"
     assert_close(outputs, exact(values))
-
-
-@pytest.fixture
-def global_policy():
-    """Sets Keras's global policy, and resets it afterwards."""
-    before = keras.config.dtype_policy()
-    yield keras.config.set_dtype_policy
-    keras.config.set_dtype_policy(before)
 
 
 # 1001 is no number of bfloat16: it would become 1000.

@@ -8,18 +8,12 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import (
-    COUNTING,
-    ROUNDING,
-    Case,
-    dtype_of,
-    each_encoder,
-    each_layer,
-    to_numpy,
-)
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import Case, each_encoder, each_layer
+from helpers.tensors import dtype_of, to_numpy
+from helpers.tolerances import COUNTING, ROUNDING
 
 BACKEND = keras.backend.backend()
 INTEGERS = ["int8", "int32", "int64", "uint8", "bool"]
@@ -126,24 +120,8 @@ def test_sinusoid_encoding_makes_integers_floats(dtype: str):
     assert error <= ROUNDING["float32"]
 
 
-@pytest.fixture
-def mixed_bfloat16():
-    yield from _global_policy("mixed_bfloat16")
-
-
-@pytest.fixture
-def mixed_float16():
-    yield from _global_policy("mixed_float16")
-
-
-def _global_policy(name: str):
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name)
-    yield name
-    keras.config.set_dtype_policy(before)
-
-
-def test_a_float32_encoding_is_rounded_once_in_a_bfloat16_sum(mixed_bfloat16: str):
+def test_a_float32_encoding_is_rounded_once_in_a_bfloat16_sum(global_policy: Any):
+    global_policy("mixed_bfloat16")
     outputs = kp.Summer(kp.PositionalEncoding1D(64, dtype="float32"))(
         np.zeros((1, 600, 64), "float32")
     )
@@ -152,7 +130,8 @@ def test_a_float32_encoding_is_rounded_once_in_a_bfloat16_sum(mixed_bfloat16: st
     assert error <= ROUNDING["bfloat16"]
 
 
-def test_an_inner_float32_layer_is_added_in_bfloat16(mixed_bfloat16: str):
+def test_an_inner_float32_layer_is_added_in_bfloat16(global_policy: Any):
+    global_policy("mixed_bfloat16")
     summer = kp.Summer(keras.layers.Dense(8, dtype="float32"))
     assert dtype_of(summer(np.ones((2, 5, 8), "float32"))) == "bfloat16"
 
@@ -164,7 +143,8 @@ def test_the_dtype_of_the_inner_layer_rounds_its_encoding():
     np.testing.assert_array_equal(outputs, expected.astype("float64"))
 
 
-def test_summer_then_dense_is_trained_under_mixed_float16(mixed_float16: str):
+def test_summer_then_dense_is_trained_under_mixed_float16(global_policy: Any):
+    global_policy("mixed_float16")
     inputs = keras.Input((6, 64))
     x = kp.Summer(kp.PositionalEncoding1D(64))(inputs)
     model = keras.Model(inputs, keras.layers.Dense(3)(x))

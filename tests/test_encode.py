@@ -11,9 +11,11 @@ import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
+from keras import ops
+
+import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
-from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -22,9 +24,8 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-from keras import ops
-
-import keras_posenc as kp
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING
 
 # Shapes.
 
@@ -348,14 +349,6 @@ def test_positions_beyond_all_sense_raise_nothing(position: float):
 
 
 # The dtype of the result.
-
-
-@pytest.fixture
-def global_policy():
-    """Sets Keras's global policy, and resets it afterwards."""
-    before = keras.config.dtype_policy()
-    yield keras.config.set_dtype_policy
-    keras.config.set_dtype_policy(before)
 
 
 POSITIONS = np.array([0.0, 1.0, -2.5, 77.0, 1e4, 123456.78], "float32")

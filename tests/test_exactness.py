@@ -13,9 +13,11 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from keras import ops
+
+import keras_posenc as kp
 from helpers import reference
 from helpers.hard_positions import TIMESTAMPS, integers, reals
-from helpers.layer_cases import dtype_of, to_numpy, to_tensor
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -23,9 +25,7 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-from keras import ops
-
-import keras_posenc as kp
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 
 # A few roundings in float32, of numbers up to 1 (3e-8 each) and of an angle below 1.
 SINGLE = 2e-7
@@ -84,10 +84,6 @@ def test_the_reference_agrees_with_the_plain_formula(sizes: tuple[int, ...]):
 
 def error(outputs: Any, base: float) -> float:
     return reference.grid_error(ops.convert_to_numpy(outputs)[0], base)
-
-
-def zeros(*shape: int) -> Any:
-    return ops.zeros((1, *shape), "float32")
 
 
 # Every axis is encoded in the same way, so that not each shape needs each wavelength:

@@ -9,19 +9,19 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
+from keras import ops
+
+import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
 from helpers.hard_positions import TIMESTAMPS
-from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
 from helpers.position_cases import (
     BATCH,
     CHANNELS,
     LENGTH,
     NAMED,
     Sequence,
-    assert_close,
     each_sequence,
-    zeros,
 )
 from helpers.run_modes import (
     BACKEND,
@@ -30,9 +30,8 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-from keras import ops
-
-import keras_posenc as kp
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
 REVERSED = np.arange(LENGTH)[::-1].copy()
 GIVEN = {
@@ -140,14 +139,6 @@ def test_timestamps_are_not_rounded_to_half_precision(dtype: str):
 # Half precision. 1001 is no number of bfloat16: it would become 1000.
 
 ODD = np.array([1001, 1003, 2049, 5, 77, 4097])
-
-
-@pytest.fixture
-def global_policy():
-    """Sets Keras's global policy, and resets it afterwards."""
-    before = keras.config.dtype_policy()
-    yield keras.config.set_dtype_policy
-    keras.config.set_dtype_policy(before)
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "tensor", "real-tensor"])

@@ -12,10 +12,11 @@ import h5py
 import keras
 import numpy as np
 import pytest
-from helpers.layer_cases import COUNTING, to_numpy
 from packaging.version import Version
 
 import keras_posenc as kp
+from helpers.tensors import to_numpy
+from helpers.tolerances import COUNTING
 
 SAVED = Path(__file__).parent / "golden/saved"
 FILES = [path for path in sorted(SAVED.glob("*/*")) if path.suffix in (".keras", ".h5")]

@@ -8,11 +8,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import SUM_ROUNDING, Case, each_layer, to_numpy, to_tensor
 from keras import layers, ops
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import Case, each_layer
+from helpers.tensors import to_numpy, to_tensor
+from helpers.tolerances import SUM_ROUNDING
 
 BACKEND = keras.backend.backend()
 

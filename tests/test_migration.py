@@ -5,10 +5,11 @@ from __future__ import annotations
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import ROUNDING, dtype_of, to_numpy, to_tensor
 
 import keras_posenc
+from helpers import reference
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import ROUNDING
 from keras_posenc import tf_encodings, torch_encodings
 
 BACKEND = keras.backend.backend()

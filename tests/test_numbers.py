@@ -5,19 +5,12 @@ from __future__ import annotations
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import (
-    ROUNDING,
-    SUM_ROUNDING,
-    Case,
-    each_encoder,
-    each_layer,
-    each_summer,
-    to_numpy,
-    to_tensor,
-)
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import Case, each_encoder, each_layer, each_summer
+from helpers.tensors import to_numpy, to_tensor
+from helpers.tolerances import ROUNDING, SUM_ROUNDING
 
 FAMILIES = {
     "1d": (kp.PositionalEncoding1D, (5,), False),

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.device_operations import Operations, operations
-from helpers.hard_positions import TIMESTAMPS, integers, reals
-from helpers.layer_cases import to_tensor
-from helpers.run_modes import BACKEND, KNOWN, UNKNOWN
 from keras import ops
 
 import keras_posenc as kp
+from helpers.device_operations import Operations, operations
+from helpers.hard_positions import TIMESTAMPS, integers, reals
+from helpers.run_modes import BACKEND, KNOWN, UNKNOWN
+from helpers.tensors import to_tensor
 
 each_way = pytest.mark.parametrize(
     ("mode", "open_"),

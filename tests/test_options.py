@@ -17,9 +17,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+
+import keras_posenc as kp
 from helpers import reference
 from helpers.hard_positions import integers
-from helpers.layer_cases import SUM_ROUNDING, dtype_of, to_numpy, to_tensor
 from helpers.option_combinations import TWO_PI, Combination, combinations
 from helpers.run_modes import (
     BACKEND,
@@ -28,8 +29,8 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-
-import keras_posenc as kp
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
+from helpers.tolerances import SUM_ROUNDING
 
 COMBINATIONS = combinations()
 each_combination = pytest.mark.parametrize(
@@ -51,10 +52,6 @@ DIVIDED = 3e-7
 
 def layer_for(case: Combination, **kwargs: Any) -> kp.PositionalEncoding:
     return kp.PositionalEncoding(case.rank, case.channels, **case.options, **kwargs)
-
-
-def zeros(*shape: int) -> Any:
-    return to_tensor(np.zeros(shape, "float32"))
 
 
 # What the options mean.

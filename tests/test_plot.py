@@ -14,13 +14,13 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from helpers import reference
 from matplotlib.colors import to_rgb, to_rgba
-from test_api import documented, documented_defaults, sections, without_required
-from test_api import written_arguments as arguments
 
 import keras_posenc as kp
+from helpers import reference
 from keras_posenc import plot
+from test_api import documented, documented_defaults, sections, without_required
+from test_api import written_arguments as arguments
 
 mpl.use("agg")  # needs no display
 

@@ -9,12 +9,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import COUNTING, ROUNDING, to_numpy, to_tensor
-from helpers.run_modes import whole_torch_graph
 from keras import ops
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.run_modes import whole_torch_graph
+from helpers.tensors import to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
 BACKEND = keras.backend.backend()
 CHANNELS, LENGTH, BATCH = 8, 6, 3
@@ -31,13 +32,6 @@ LAYERS: dict[str, Callable[[], keras.Layer]] = {
     "sinusoid": lambda: kp.SinusoidEncoding(CHANNELS),
 }
 over_layers = pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-
-
-def assert_close(outputs: Any, expected: np.ndarray, atol: float = COUNTING) -> None:
-    found = to_numpy(outputs)
-    np.testing.assert_allclose(
-        found, np.broadcast_to(expected, found.shape), rtol=0, atol=atol
-    )
 
 
 # start_index.

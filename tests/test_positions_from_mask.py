@@ -9,13 +9,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import COUNTING, dtype_of, to_numpy, to_tensor
-from helpers.position_cases import assert_close, zeros
-from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from keras import ops
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, assert_close
 
 CHANNELS = 8
 RIGHT = [True, True, True, False, False]

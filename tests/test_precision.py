@@ -6,19 +6,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import LAYERS, SUMMERS, Case, dtype_of, to_numpy, to_tensor
-from helpers.run_modes import BACKEND, with_known_sizes, with_unknown_sizes
 from packaging.version import Version
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import LAYERS, SUMMERS, Case
+from helpers.run_modes import BACKEND, with_known_sizes, with_unknown_sizes
+from helpers.tensors import dtype_of, to_numpy, to_tensor
 
 POLICIES = {
     "float16": "float16",
@@ -69,22 +70,15 @@ each_case = pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
 each_sum = pytest.mark.parametrize("case", SUMMERS, ids=lambda case: case.name)
 
 
-@pytest.fixture
-def set_policy() -> Iterator[Callable[[Any], None]]:
-    before = keras.config.dtype_policy()
-    yield keras.config.set_dtype_policy
-    keras.config.set_dtype_policy(before)
-
-
 # Policies, of everything and of a layer.
 
 
 @each_case
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_global_policy_decides_the_precision(
-    case: Case, policy: str, set_policy: Callable[[Any], None]
+    case: Case, policy: str, global_policy: Callable[[Any], None]
 ):
-    set_policy(policy)
+    global_policy(policy)
     layer, inputs = case.make(), case.inputs()
     assert layer.dtype_policy.name == policy
     dtype = available(POLICIES[policy])
@@ -96,9 +90,9 @@ def test_a_global_policy_decides_the_precision(
 @pytest.mark.parametrize("global_", ["mixed_bfloat16", "float16"])
 @each_case
 def test_a_layer_keeps_its_own_precision_in_a_model(
-    case: Case, global_: str, set_policy: Callable[[Any], None]
+    case: Case, global_: str, global_policy: Callable[[Any], None]
 ):
-    set_policy(global_)
+    global_policy(global_)
     # Without a dtype of its own, the input of a model would be rounded before.
     inputs = keras.Input(case.shape[1:], dtype="float32")
     model = keras.Model(inputs, case.make(dtype="float32")(inputs))
@@ -124,9 +118,9 @@ def test_a_sum_may_have_another_precision_than_its_encoding(inner: str, outer: s
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_global_policy_decides_the_precision_of_encode(
-    policy: str, set_policy: Callable[[Any], None]
+    policy: str, global_policy: Callable[[Any], None]
 ):
-    set_policy(policy)
+    global_policy(policy)
     outputs = kp.encode(np.arange(3000), channels=16)
     dtype = available(POLICIES[policy])
     assert dtype_of(outputs) == dtype
@@ -138,10 +132,10 @@ def test_a_global_policy_decides_the_precision_of_encode(
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_global_policy_leaves_tables_as_they_are(
-    policy: str, set_policy: Callable[[Any], None]
+    policy: str, global_policy: Callable[[Any], None]
 ):
     """They are arrays of a dtype that the call names, or float32."""
-    set_policy(policy)
+    global_policy(policy)
     assert kp.sinusoidal_table(5, 8).dtype == "float32"
     assert kp.sinusoidal_table(5, 8, dtype=None).dtype.name == POLICIES[policy]
 
@@ -156,11 +150,11 @@ def map_of(**entries: str) -> keras.dtype_policies.DTypePolicyMap:
 @pytest.mark.parametrize("way", ["argument", "global"])
 @pytest.mark.parametrize("policy", [*POLICIES])
 def test_a_layer_finds_its_entry_of_a_policy_map(
-    policy: str, way: str, set_policy: Callable[[Any], None]
+    policy: str, way: str, global_policy: Callable[[Any], None]
 ):
     policies = map_of(places=policy)
     if way == "global":
-        set_policy(policies)
+        global_policy(policies)
     named = {"dtype": policies} if way == "argument" else {}
     layer = kp.PositionalEncoding1D(8, name="places", **named)
     other = kp.PositionalEncoding1D(8, name="others", **named)
@@ -173,9 +167,9 @@ def test_a_layer_finds_its_entry_of_a_policy_map(
 
 @pytest.mark.parametrize("policy", ["float16", "float32"])
 def test_the_layer_in_a_summer_finds_its_entry_of_a_policy_map(
-    policy: str, set_policy: Callable[[Any], None]
+    policy: str, global_policy: Callable[[Any], None]
 ):
-    set_policy(map_of(sum="float32", sum__places=policy))
+    global_policy(map_of(sum="float32", sum__places=policy))
     layer = kp.Summer(kp.PositionalEncoding1D(8, name="places"), name="sum")
     outputs = layer(np.zeros((1, 40, 8), "float32"))
     assert dtype_of(outputs) == "float32"
@@ -188,14 +182,14 @@ def test_the_layer_in_a_summer_finds_its_entry_of_a_policy_map(
 
 
 def test_a_policy_map_comes_back_from_a_file(
-    tmp_path: Path, set_policy: Callable[[Any], None]
+    tmp_path: Path, global_policy: Callable[[Any], None]
 ):
-    set_policy(map_of(sum="float16"))
+    global_policy(map_of(sum="float16"))
     inputs = keras.Input((None, 8))
     summer = kp.Summer(kp.PositionalEncoding1D(8, name="places"), name="sum")
     model = keras.Model(inputs, summer(inputs))
     model.save(tmp_path / "model.keras")
-    set_policy("float32")
+    global_policy("float32")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     x = np.zeros((1, 40, 8), "float32")
     assert dtype_of(loaded(x)) == dtype_of(model(x)) == "float16"
@@ -255,9 +249,9 @@ def test_another_floatx_decides_the_precision(name: str, under_floatx: tuple[str
     ids=lambda make: make.__name__,
 )
 def test_an_entry_of_a_policy_map_that_is_no_float_is_refused(
-    make: Callable[..., keras.Layer], policy: str, set_policy: Callable[[Any], None]
+    make: Callable[..., keras.Layer], policy: str, global_policy: Callable[[Any], None]
 ):
-    set_policy(map_of(places=policy))
+    global_policy(map_of(places=policy))
     with pytest.raises(ValueError, match="`dtype` must be a floating-point dtype"):
         make(8, name="places")(np.zeros((1, 4, 8), "float32"))
 

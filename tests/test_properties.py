@@ -15,12 +15,13 @@ import hypothesis
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
-from helpers.run_modes import BACKEND
 from hypothesis import strategies as st
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.run_modes import BACKEND
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING
 
 # Few channels leave an axis without one: tests/test_shapes.py checks the warning.
 pytestmark = pytest.mark.filterwarnings(

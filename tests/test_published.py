@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import SUM_ROUNDING, to_numpy, to_tensor
-from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from helpers.tensors import to_numpy, to_tensor
+from helpers.tolerances import SUM_ROUNDING
 
 GOLDEN = json.loads(
     (Path(__file__).parent / "golden/published_encodings.json").read_text()

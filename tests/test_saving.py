@@ -12,11 +12,12 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from helpers import saved_models
-from helpers.layer_cases import Case, dtype_of, each_layer, to_numpy
 from keras import ops
 
 import keras_posenc as kp
+from helpers import saved_models
+from helpers.layer_cases import Case, each_layer
+from helpers.tensors import dtype_of, to_numpy
 
 BACKEND = keras.backend.backend()
 

@@ -10,22 +10,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import (
-    COUNTING,
-    ENCODERS,
-    LAYERS,
-    ROUNDING,
-    SUM_ROUNDING,
-    Case,
-    dtype_of,
-    each_layer,
-    to_numpy,
-    to_tensor,
-)
-from helpers.run_modes import whole_torch_graph
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import ENCODERS, LAYERS, Case, each_layer, open_shape
+from helpers.run_modes import UNKNOWN, whole_torch_graph, with_unknown_sizes
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING, SUM_ROUNDING
 
 BACKEND = keras.backend.backend()
 
@@ -225,13 +216,6 @@ def test_an_unknown_number_of_channels_is_refused(case: Case):
         case.make()(keras.Input(shape[1:]))
 
 
-def open_sizes(case: Case) -> tuple[int | None, ...]:
-    """The shape of the case with everything unknown but the channels."""
-    shape: list[int | None] = [None] * len(case.shape)
-    shape[case.channel_dim] = case.shape[case.channel_dim]
-    return tuple(shape[1:])
-
-
 def other_shape(case: Case) -> tuple[int, ...]:
     """Another batch and other sizes than the case has, all distinct."""
     sizes = [3, *(size + 2 * i + 1 for i, size in enumerate(case.shape[1:]))]
@@ -241,7 +225,7 @@ def other_shape(case: Case) -> tuple[int, ...]:
 
 @each_layer
 def test_a_model_may_leave_sizes_unknown(case: Case):
-    inputs = keras.Input(open_sizes(case))
+    inputs = keras.Input(open_shape(case)[1:])
     outputs = case.make()(inputs)
     assert outputs.shape == inputs.shape
     assert dtype_of(outputs) == "float32"
@@ -253,7 +237,7 @@ def test_a_model_may_leave_sizes_unknown(case: Case):
 @each_layer
 @pytest.mark.parametrize("which", ["first", "second"])
 def test_one_model_predicts_at_two_sizes(case: Case, which: str):
-    inputs = keras.Input(open_sizes(case))
+    inputs = keras.Input(open_shape(case)[1:])
     model = keras.Model(inputs, case.make()(inputs))
     values = {
         "first": case.inputs(),
@@ -269,7 +253,7 @@ def test_one_model_predicts_at_two_sizes(case: Case, which: str):
 
 @each_layer
 def test_a_sequential_model_may_leave_sizes_unknown(case: Case):
-    model = keras.Sequential([keras.Input(open_sizes(case)), case.make()])
+    model = keras.Sequential([keras.Input(open_shape(case)[1:]), case.make()])
     inputs = case.inputs()
     predicted = model.predict(inputs, verbose=0)
     np.testing.assert_allclose(
@@ -280,7 +264,7 @@ def test_a_sequential_model_may_leave_sizes_unknown(case: Case):
 @each_layer
 @pytest.mark.parametrize("steps", [4, None], ids=["4steps", "unknown-steps"])
 def test_time_distributed_encodes_every_step(case: Case, steps: int | None):
-    inputs = keras.Input((steps, *open_sizes(case)))
+    inputs = keras.Input((steps, *open_shape(case)[1:]))
     outputs = keras.layers.TimeDistributed(case.make())(inputs)
     assert outputs.shape == inputs.shape
     model = keras.Model(inputs, outputs)
@@ -367,10 +351,7 @@ def test_an_encoding_warns_of_too_many_channels_on_each_call():
 
 @pytest.mark.parametrize("case", ENCODERS, ids=lambda case: case.name)
 def test_compute_output_shape_keeps_unknown_sizes(case: Case):
-    assert case.make().compute_output_shape([None, *open_sizes(case)]) == (
-        None,
-        *open_sizes(case),
-    )
+    assert case.make().compute_output_shape([*open_shape(case)]) == open_shape(case)
 
 
 SINUSOID_ERRORS = {
@@ -399,22 +380,7 @@ def test_sinusoid_encoding_takes_its_longest():
 
 def without_known_sizes(layer: keras.Layer, case: Case) -> Callable[[Any], Any]:
     """The layer as one graph of its backend, traced where no size is a number."""
-    signature = (None, *open_sizes(case))
-    if BACKEND == "tensorflow":
-        import tensorflow as tf
-
-        spec = tf.TensorSpec(signature, "float32")
-        return tf.function(layer).get_concrete_function(spec)
-    if BACKEND == "torch":
-        return whole_torch_graph(layer, dynamic=True)
-    import jax
-    from jax import export
-
-    names = ("batch", "x", "y", "z", "w")
-    named = [size or names[dim] for dim, size in enumerate(signature)]
-    shape = export.symbolic_shape(", ".join(map(str, named)))
-    traced = jax.ShapeDtypeStruct(shape, "float32")
-    return export.export(jax.jit(layer))(traced).call
+    return with_unknown_sizes(layer, UNKNOWN[0], open_shape(case))
 
 
 @pytest.mark.parametrize("shape_of", [lambda case: case.shape, other_shape])

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from helpers import sharded_model
-from helpers.layer_cases import LAYERS, ROUNDING, SUM_ROUNDING, Case
+from helpers.layer_cases import LAYERS, Case
 from helpers.processes import command, environment
 from helpers.run_modes import BACKEND
+from helpers.tolerances import ROUNDING, SUM_ROUNDING
 
 Facts = dict[str, Any]
 # Seconds. It takes 20, or a minute on a busy machine.
@@ -77,8 +79,8 @@ def test_the_loss_depends_on_the_encoding():
 
 
 if BACKEND == "jax":
-    from helpers.layer_cases import COUNTING
     from helpers.sharded_jax import CASES, LONG, SPREADS, WAYS
+    from helpers.tolerances import COUNTING
 
     def tolerance(case: Case) -> float:
         if case not in LONG:

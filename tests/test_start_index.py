@@ -11,8 +11,11 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+from keras import ops
+
+import keras_posenc as kp
 from helpers import reference
-from helpers.layer_cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
+from helpers.internals import RECORD_BYTES, cache_limit, cached_bytes, limit_cache
 from helpers.position_cases import (
     BATCH,
     CHANNELS,
@@ -20,13 +23,10 @@ from helpers.position_cases import (
     NAMED,
     SEQUENCES,
     Sequence,
-    assert_close,
     compiled,
     counted_from,
     each_compiler,
     each_sequence,
-    scalar,
-    zeros,
 )
 from helpers.run_modes import (
     BACKEND,
@@ -35,11 +35,8 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-from keras import ops
-
-import keras_posenc as kp
-from keras_posenc import _evaluate
-from keras_posenc._cache import TensorCache
+from helpers.tensors import dtype_of, scalar, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
 STARTS = [0, 7, -20]
 
@@ -154,38 +151,36 @@ STEPS = 1000
 
 
 @pytest.fixture
-def small_cache(monkeypatch: pytest.MonkeyPatch) -> TensorCache:
-    """In place of that of the process, with room for some 30 steps."""
-    cache = TensorCache(30 * (1024 + 4 * CHANNELS))
-    monkeypatch.setattr(_evaluate, "_kept", cache)
-    return cache
+def small_cache(empty_cache: None) -> None:
+    """With room for some 30 steps."""
+    limit_cache(30 * (RECORD_BYTES + 4 * CHANNELS))
 
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
 @pytest.mark.parametrize("name", ["1d", "permute1d", "sum-of-1d"])
-def test_decoding_step_by_step_equals_the_whole(
-    name: str, tensor: bool, small_cache: TensorCache
-):
+@pytest.mark.usefixtures("small_cache")
+def test_decoding_step_by_step_equals_the_whole(name: str, tensor: bool):
     case = NAMED[name]
     layer, token = case.make(), case.inputs(length=1, batch=1)
     starts = map(scalar, range(STEPS)) if tensor else range(STEPS)
     steps = [case.encoding(layer(token, start_index=start)) for start in starts]
     assert_close(np.concatenate(steps, 1)[0], reference.encode_1d(STEPS, CHANNELS))
-    assert small_cache.nbytes <= small_cache.max_bytes
+    assert cached_bytes() <= cache_limit()
     # A test of an absence: tables are kept at all.
-    assert (small_cache.nbytes > 0) != tensor
+    assert (cached_bytes() > 0) != tensor
 
 
 def test_decoding_takes_little_of_the_cache_of_the_process():
     layer, token = kp.PositionalEncoding1D(CHANNELS), zeros(1, 1, CHANNELS)
-    before = _evaluate._kept.nbytes
+    before = cached_bytes()
     for step in range(STEPS):
         layer(token, start_index=step)
     # So many numbers and a kilobyte of a record; less if others had to go.
-    assert _evaluate._kept.nbytes - before <= STEPS * (4 * CHANNELS + 1024)
+    assert cached_bytes() - before <= STEPS * (4 * CHANNELS + RECORD_BYTES)
 
 
-def test_each_start_finds_its_own_table(small_cache: TensorCache):
+@pytest.mark.usefixtures("small_cache")
+def test_each_start_finds_its_own_table():
     layer, x = kp.PositionalEncoding1D(CHANNELS), zeros(BATCH, LENGTH, CHANNELS)
     for start in (0, 3, 0, -3, 3):
         assert_close(layer(x, start_index=start), counted_from(start))

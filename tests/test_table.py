@@ -8,10 +8,10 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.layer_cases import to_numpy
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.tensors import to_numpy
 
 
 @pytest.mark.parametrize("sizes", [(7,), (4, 3), (2, 3, 4)], ids=len)

@@ -11,16 +11,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+
+import keras_posenc as kp
 from helpers import reference
-from helpers.layer_cases import (
-    COUNTING,
-    ROUNDING,
-    SUM_ROUNDING,
-    dtype_of,
-    to_numpy,
-    to_tensor,
-)
-from helpers.position_cases import assert_close, scalar, zeros
+from helpers.internals import RECORD_BYTES, cached_bytes
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -28,10 +22,8 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-
-import keras_posenc as kp
-from keras_posenc import _evaluate
-from keras_posenc._cache import TensorCache
+from helpers.tensors import dtype_of, scalar, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, ROUNDING, SUM_ROUNDING, assert_close
 
 CHANNELS = 12
 GRIDS = {
@@ -144,22 +136,18 @@ def test_a_range_spreads_over_the_grid():
 # What is kept for one is not found by another.
 
 
-@pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch) -> TensorCache:
-    """In place of that of the process, which other tests have filled."""
-    cache = TensorCache(10 * 2**20)
-    monkeypatch.setattr(_evaluate, "_kept", cache)
-    return cache
-
-
 # All of them fourteen tokens.
 ALIKE = [((2, 6), 2), ((3, 4), 2), ((6, 2), 2), ((4, 3), 2), ((2, 7), 0), ((13, 1), 1)]
 
 
+in_an_empty_cache = pytest.mark.usefixtures("empty_cache")
+
+
+@in_an_empty_cache
 @pytest.mark.parametrize("summed", [False, True])
 @pytest.mark.parametrize("second", ALIKE[1:], ids=str)
 def test_grids_of_as_many_tokens_get_their_own_tables(
-    second: tuple[tuple[int, ...], int], summed: bool, cache: TensorCache
+    second: tuple[tuple[int, ...], int], summed: bool
 ):
     def outputs_of(grid: tuple[int, ...], prefix: int) -> np.ndarray:
         layer = kp.PositionalEncoding2D(CHANNELS, grid=grid, prefix_tokens=prefix)
@@ -179,7 +167,8 @@ def table_of(grid: tuple[int, ...], prefix: int) -> np.ndarray:
     return np.concatenate([np.zeros((prefix, CHANNELS)), flat])
 
 
-def test_a_sequence_and_a_grid_get_their_own_tables(cache: TensorCache):
+@in_an_empty_cache
+def test_a_sequence_and_a_grid_get_their_own_tables():
     of_tokens = kp.PositionalEncoding1D(CHANNELS, grid=(12,), prefix_tokens=2)
     of_places = kp.PositionalEncoding1D(CHANNELS)
     x = zeros(2, 14, CHANNELS)
@@ -188,10 +177,11 @@ def test_a_sequence_and_a_grid_get_their_own_tables(cache: TensorCache):
         assert_close(of_tokens(x), table_of((12,), 2), ROUNDING["float32"])
 
 
-def test_one_table_of_the_grid_is_cached(cache: TensorCache):
+@in_an_empty_cache
+def test_one_table_of_the_grid_is_cached():
     tokens("plane")(inputs("plane"))
     # One table of the grid, its zeros, and a record.
-    assert cache.nbytes <= 14 * CHANNELS * 4 + 1024
+    assert cached_bytes() <= 14 * CHANNELS * 4 + RECORD_BYTES
 
 
 # Graphs.
@@ -269,7 +259,8 @@ def test_half_precision_rounds_the_encoding_once(name: str, policy: str):
     assert_close(outputs, encoding(name), ROUNDING[dtype])
 
 
-def test_a_half_precision_layer_leaves_a_float32_layer_exact(cache: TensorCache):
+@in_an_empty_cache
+def test_a_half_precision_layer_leaves_a_float32_layer_exact():
     half, single = tokens("plane", dtype="mixed_bfloat16"), tokens("plane")
     half(inputs("plane"))
     outputs = single(inputs("plane"))

@@ -15,12 +15,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from helpers import reference
-from helpers.gradients import gradient
-from helpers.layer_cases import ENCODERS, SUMMERS, Case, to_numpy, to_tensor
-from helpers.run_modes import BACKEND, BREAKS_GRAPHS
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.layer_cases import BY_NAME, Case
+from helpers.run_modes import BACKEND, BREAKS_GRAPHS
+from helpers.tensors import to_numpy, to_tensor
 
 RATE = 0.02
 # One output is a sum of at most 12 products and a bias, each term rounded by 2^-24 of
@@ -148,8 +149,7 @@ if BACKEND != "torch":  # which Keras refuses it
 # it: the layers alone are compiled in `test_compiled.py`, and a model here in one test.
 GRAPHS = {**WAYS, "jit": {"jit_compile": True}}
 
-KINDS = {case.name: case for case in ENCODERS + SUMMERS}
-each_kind = pytest.mark.parametrize("name", KINDS)
+each_kind = pytest.mark.parametrize("name", BY_NAME)
 each_way = pytest.mark.parametrize("way", WAYS)
 
 
@@ -177,18 +177,18 @@ def assert_trains(case: Case, way: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "way"),
-    [(name, "auto") for name in KINDS]
+    [(name, "auto") for name in BY_NAME]
     + [("sum-of-2d", way) for way in GRAPHS if way != "auto"],
 )
 def test_fit_evaluate_and_predict_equal_gradient_descent(name: str, way: str):
     if way == "jit" and BREAKS_GRAPHS:
         pytest.skip("torch 2.13 stumbles over the losses of Keras before 3.15.")
-    assert_trains(KINDS[name], GRAPHS[way])
+    assert_trains(BY_NAME[name], GRAPHS[way])
 
 
 @each_kind
 def test_a_layer_left_out_would_be_seen(name: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     x, y = examples(case)
     head = Head(case.shape[-1])
     losses, _ = expected_of(case)
@@ -197,7 +197,7 @@ def test_a_layer_left_out_would_be_seen(name: str):
 
 @each_way
 def test_training_batch_by_batch_equals_gradient_descent(way: str):
-    case = KINDS["sum-of-2d"]
+    case = BY_NAME["sum-of-2d"]
     x, y = examples(case)
     added, head = x + case.encoding(), Head(case.shape[-1])
     model = compiled(model_of(case), **WAYS[way])
@@ -247,7 +247,7 @@ def added_to(x: np.ndarray, channels_first: bool) -> np.ndarray:
 )
 @pytest.mark.parametrize("name", ["2d", "sum-of-permute2d"])
 def test_training_on_lengths_that_change_equals_gradient_descent(name: str, way: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     if name == "sum-of-permute2d":
         sizes: tuple[int | None, ...] = (7, None, 3)  # Dense needs a known last size
     else:
@@ -289,7 +289,7 @@ def subclassed(case: Case) -> keras.Model:
 
 @each_way
 def test_a_subclass_of_model_is_fitted(way: str):
-    case = KINDS["sinusoid"]
+    case = BY_NAME["sinusoid"]
     losses, _ = expected_of(case)
     model = compiled(subclassed(case), **WAYS[way])
     history = model.fit(
@@ -365,7 +365,7 @@ def _torch_loop(model: keras.Model, batches: list[Any]) -> list[Any]:
 @pytest.mark.parametrize("name", ["permute1d", "sum-of-2d"])
 @pytest.mark.parametrize("make", [model_of, subclassed], ids=lambda make: make.__name__)
 def test_a_training_loop_of_the_backend_equals_gradient_descent(name: str, make: Any):
-    case = KINDS[name]
+    case = BY_NAME[name]
     x, y = examples(case)
     head = Head(case.shape[-1])
     losses = [head.train([batch]) for batch in in_batches(x + case.encoding(), y)]
@@ -378,7 +378,7 @@ def test_a_training_loop_of_the_backend_equals_gradient_descent(name: str, make:
 @pytest.mark.parametrize("name", ["sum-of-2d", "permute1d"])
 def test_layers_that_are_computed_again_are_fitted(name: str):
     """In the backward pass, instead of being kept from the forward one."""
-    case = KINDS[name]
+    case = BY_NAME[name]
     losses, _ = expected_of(case)
     with keras.RematScope("full"):
         model = compiled(model_of(case), jit_compile="auto")
@@ -398,7 +398,7 @@ each_adder = pytest.mark.parametrize(
 @each_adder
 def test_the_gradient_is_taken_where_the_encoding_is_added(name: str):
     """Of a square: twice the sum of input and encoding."""
-    case = KINDS[name]
+    case = BY_NAME[name]
     x, layer = case.inputs(), case.make()
     found = to_numpy(gradient(lambda x: layer(x) ** 2, to_tensor(x)))
     # A sum below 16 is rounded by 2^-21, and doubled.
@@ -429,7 +429,7 @@ def gradients_of_each(layer: keras.Layer, x: Any) -> Any:
 
 @each_adder
 def test_the_gradient_of_each_example(name: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     x = case.inputs()
     found = to_numpy(gradients_of_each(case.make(), to_tensor(x)))
     np.testing.assert_allclose(found, 2 * case.expected(x), rtol=0, atol=2.0**-19)
@@ -457,7 +457,7 @@ def forward_derivative(layer: keras.Layer, x: Any, tangent: Any) -> Any:
 )
 @each_adder
 def test_the_forward_derivative_of_a_sum_is_its_tangent(name: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     tangent = np.random.default_rng(8).normal(size=case.shape).astype("float32")
     found = forward_derivative(
         case.make(), to_tensor(case.inputs()), to_tensor(tangent)
@@ -468,17 +468,13 @@ def test_the_forward_derivative_of_a_sum_is_its_tangent(name: str):
 # Half precision.
 
 
-@pytest.fixture(params=["mixed_float16", "mixed_bfloat16"])
-def policy(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(request.param)
-    yield request.param
-    keras.config.set_dtype_policy(before)
-
-
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
 @pytest.mark.parametrize("name", ["permute1d", "sum-of-2d"])
-def test_a_model_is_fitted_under_a_mixed_policy(name: str, policy: str):
-    case = KINDS[name]
+def test_a_model_is_fitted_under_a_mixed_policy(
+    name: str, policy: str, global_policy: Any
+):
+    global_policy(policy)
+    case = BY_NAME[name]
     x, y = examples(case)
     model = compiled(model_of(case), jit_compile="auto")
     assert {layer.compute_dtype for layer in model.layers} == {policy[6:]}
@@ -494,7 +490,7 @@ def test_a_model_is_fitted_under_a_mixed_policy(name: str, policy: str):
 
 def test_two_models_that_share_a_layer_are_fitted():
     """Whose encoding is in a graph of one model, then of the other, then of none."""
-    case = KINDS["sum-of-1d"]
+    case = BY_NAME["sum-of-1d"]
     x, y = examples(case)
     layer, inputs = case.make(), keras.Input(case.shape[1:])
     models = [keras.Model(inputs, keras.layers.Dense(2)(layer(inputs))) for _ in "ab"]
@@ -518,7 +514,7 @@ def test_every_public_layer_is_trained_here():
     }
     # That one has values for inputs, and is trained below.
     public -= {kp.CoordinateEncoding}
-    assert {type(case.make()) for case in KINDS.values()} == public
+    assert {type(case.make()) for case in BY_NAME.values()} == public
 
 
 def test_coordinate_encoding_is_trained_on():

@@ -11,9 +11,10 @@ import sys
 from typing import Any
 
 import pytest
+
 from helpers import saved_models
-from helpers.layer_cases import COUNTING, ROUNDING, SUM_ROUNDING
 from helpers.processes import environment
+from helpers.tolerances import COUNTING, ROUNDING, SUM_ROUNDING
 
 BACKENDS = ("numpy", "openvino")
 
@@ -21,7 +22,8 @@ RUN = """
 import json, sys, tempfile
 from pathlib import Path
 import keras, numpy as np
-from helpers.layer_cases import LAYERS, to_numpy
+from helpers.layer_cases import LAYERS
+from helpers.tensors import to_numpy
 from helpers.saved_models import model_with
 import keras_posenc as kp
 from helpers import reference

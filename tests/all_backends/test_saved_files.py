@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from helpers import saved_models
-from helpers.layer_cases import COUNTING
 from helpers.processes import run_helper
+from helpers.tolerances import COUNTING
 
 BACKENDS = ("jax", "tensorflow", "torch")
 

@@ -10,12 +10,12 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from helpers.export_formats import TOOLS, Runtime, Shape, dynamic_sizes, litert
-from helpers.export_support import BACKENDS, OPEN, SUPPORT, is_supported
-from helpers.layer_cases import LAYERS, Case
-from helpers.run_modes import BACKEND
 
 import keras_posenc as kp
+from helpers.export_formats import TOOLS, Runtime, Shape, dynamic_sizes, litert
+from helpers.export_support import BACKENDS, OPEN, SUPPORT, is_supported
+from helpers.layer_cases import LAYERS, Case, open_shape
+from helpers.run_modes import BACKEND
 
 # Asked for. Kept tables and tables of a graph differ in the last place; positions that
 # are counted are right to 2e-7; and a normalisation of numbers below 8 rounds twice.
@@ -91,12 +91,6 @@ def short_and_long(case: Case) -> list[Shape]:
     # In one axis, positions above 4,096 have a second digit when they are counted.
     longest = 5000 if len(case.shape) == 3 else 300
     return [sizes_of(case, 3), sizes_of(case, 1, longest)]
-
-
-def open_shape(case: Case) -> Shape:
-    shape: list[int | None] = [None] * len(case.shape)
-    shape[case.channel_dim] = case.shape[case.channel_dim]
-    return tuple(shape)
 
 
 def model_of(case: Case, shape: Shape) -> keras.Model:

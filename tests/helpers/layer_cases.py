@@ -9,10 +9,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 import keras_posenc as kp
 from helpers import reference
+from helpers.tolerances import ROUNDING, SUM_ROUNDING, assert_close
 
 
 @dataclass(frozen=True)
@@ -101,32 +101,24 @@ LAYERS = ENCODERS + SUMMERS
 each_layer = pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
 each_encoder = pytest.mark.parametrize("case", ENCODERS, ids=lambda case: case.name)
 each_summer = pytest.mark.parametrize("case", SUMMERS, ids=lambda case: case.name)
+BY_NAME = {case.name: case for case in LAYERS}
 
 
-def to_numpy(x: Any) -> np.ndarray:
-    """A tensor of any dtype as float64: every float dtype fits in it exactly."""
-    if keras.backend.standardize_dtype(x.dtype) == "bfloat16":
-        x = ops.cast(x, "float32")
-    return ops.convert_to_numpy(x).astype("float64")
+def open_shape(case: Case) -> tuple[int | None, ...]:
+    """The shape of the case with everything unknown but the channels."""
+    shape: list[int | None] = [None] * len(case.shape)
+    shape[case.channel_dim] = case.shape[case.channel_dim]
+    return tuple(shape)
 
 
-def dtype_of(x: Any) -> str:
-    return keras.backend.standardize_dtype(x.dtype)
+def assert_right(outputs: Any, case: Case, inputs: np.ndarray) -> None:
+    """The outputs are those of the formula, rounded once."""
+    atol = SUM_ROUNDING if case.adds else ROUNDING["float32"]
+    assert_close(outputs, case.expected(inputs), atol)
 
 
-def to_tensor(values: np.ndarray, dtype: str | None = None) -> Any:
-    return ops.convert_to_tensor(values, dtype=dtype)
-
-
-# Half a unit of the last place near 1, and the rounding of float32 that comes first.
-ROUNDING = {
-    "float16": 2.0**-12 + 2e-7,
-    "bfloat16": 2.0**-9 + 2e-7,
-    "float32": 2.0**-25 + 1e-11,  # float64 angles up to 10,000 are right to 2e-12
-    "float64": 1e-12,  # and those up to 2,000 to this
-}
-# One rounding of a float32 sum below 16, beside that of the encoding in it.
-SUM_ROUNDING = 2.0**-21 + ROUNDING["float32"]
-# What a graph computes from tables of float32, or counts where only it knows a length:
-# the largest error measured below 2^24 was 1.5e-7 (tests/test_exactness.py).
-COUNTING = 2e-7
+# One of each kind: JAX compiles every operation for every shape.
+_SEVERAL = ("1d", "2d", "permute1d", "sum-of-1d", "sum-of-permute2d", "sinusoid")
+each_of_several = pytest.mark.parametrize(
+    "case", [BY_NAME[name] for name in _SEVERAL], ids=lambda case: case.name
+)

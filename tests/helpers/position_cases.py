@@ -13,8 +13,8 @@ from keras import ops
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.layer_cases import COUNTING, to_numpy, to_tensor
 from helpers.run_modes import BACKEND, Function, whole_torch_graph
+from helpers.tensors import to_numpy, zeros
 
 # One shape for all, since JAX compiles every operation for each.
 BATCH, LENGTH, CHANNELS = 3, 6, 8
@@ -63,25 +63,10 @@ NAMED = {case.name: case for case in SEQUENCES}
 each_sequence = pytest.mark.parametrize("case", SEQUENCES, ids=lambda case: case.name)
 
 
-def zeros(*shape: int) -> Any:
-    return to_tensor(np.zeros(shape, "float32"))
-
-
-def scalar(value: int, dtype: str = "int32") -> Any:
-    return to_tensor(np.array(value, dtype))
-
-
 def counted_from(starts: Any) -> np.ndarray:
     """The encoding of sequences that start there, one for each of `starts`."""
     positions = np.asarray(starts)[..., None] + np.arange(LENGTH)
     return reference.exact_1d(positions, CHANNELS)
-
-
-def assert_close(found: Any, expected: np.ndarray, atol: float = COUNTING) -> None:
-    found = found if isinstance(found, np.ndarray) else to_numpy(found)
-    np.testing.assert_allclose(
-        found, np.broadcast_to(expected, found.shape), rtol=0, atol=atol
-    )
 
 
 # How a function of several tensors can be compiled.

@@ -22,11 +22,11 @@ from keras import distribution
 
 import keras_posenc as kp
 from helpers import sharded_model
-from helpers.layer_cases import LAYERS, Case, to_numpy
+from helpers.layer_cases import BY_NAME, Case
+from helpers.tensors import to_numpy
 
 Function = Callable[[Any], Any]
 
-KINDS = {case.name: case for case in LAYERS}
 ENCODERS = ["1d", "2d", "3d", "permute1d", "permute2d", "permute3d"]
 SUMMERS = [
     "sum-of-1d",
@@ -61,7 +61,7 @@ LONG = [
         adds=True,
     ),
 ]
-CASES = [divisible(KINDS[name]) for name in ENCODERS + SUMMERS] + LONG
+CASES = [divisible(BY_NAME[name]) for name in ENCODERS + SUMMERS] + LONG
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 from helpers import sharded_model
-from helpers.layer_cases import LAYERS, Case, to_numpy
+from helpers.layer_cases import LAYERS, Case
+from helpers.tensors import to_numpy
 
 DEVICES = 2
 

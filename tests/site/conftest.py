@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from helpers.browser import CHROMIUM, Browser
 
 ROOT = Path(__file__).parents[2]

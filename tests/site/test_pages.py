@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
 from helpers.browser import Browser
 
 ROOT = Path(__file__).parents[2]
