@@ -20,21 +20,11 @@ import pytest
 
 import keras_posenc
 from helpers.internals import WaveArguments, WaveOptions
+from helpers.public_names import CLASSES, FUNCTIONS
 
 PACKAGE = Path(keras_posenc.__file__).parent
 MODULES = sorted(PACKAGE.glob("**/*.py"))
-BACKEND = keras.backend.backend()
 BACKEND_MODULES = {"jax", "jaxlib", "tensorflow", "torch"}
-CLASSES = [
-    name
-    for name in keras_posenc.__all__
-    if inspect.isclass(getattr(keras_posenc, name)) and not name.startswith("TF")
-]
-FUNCTIONS = [
-    name
-    for name in keras_posenc.__all__
-    if inspect.isfunction(getattr(keras_posenc, name))
-]
 TAKING_OPTIONS = [
     name
     for name in FUNCTIONS

@@ -22,13 +22,8 @@ from helpers.run_modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-from helpers.tensors import to_numpy, to_tensor
+from helpers.tensors import normal, to_numpy, to_tensor
 from helpers.tolerances import COUNTING, SUM_ROUNDING
-
-
-def normal(*shape: int) -> np.ndarray:
-    return np.random.default_rng(1).normal(size=shape).astype("float32")
-
 
 # Gradients, and functions of functions.
 

@@ -19,6 +19,7 @@ import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
 from helpers.hard_positions import TIMESTAMPS
+from helpers.position_cases import sample
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -296,10 +297,6 @@ GRAPHS = {
 }
 over_graphs = pytest.mark.parametrize("name", GRAPHS)
 over_dtypes = pytest.mark.parametrize("dtype", ["int32", "float32"])
-
-
-def sample(shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray:
-    return np.random.default_rng(0).uniform(-900, 900, shape).astype(dtype)
 
 
 @pytest.mark.parametrize("mode", KNOWN)

@@ -12,10 +12,10 @@ import pytest
 import keras_posenc as kp
 from helpers import reference
 from helpers.layer_cases import Case, each_encoder, each_layer
-from helpers.tensors import dtype_of, to_numpy
+from helpers.run_modes import BACKEND
+from helpers.tensors import available, dtype_of, to_numpy
 from helpers.tolerances import COUNTING, ROUNDING
 
-BACKEND = keras.backend.backend()
 INTEGERS = ["int8", "int32", "int64", "uint8", "bool"]
 POLICIES = {
     "mixed_bfloat16": "bfloat16",
@@ -39,11 +39,6 @@ def backend_dtype(name: str) -> Any:
     import jax.numpy as jnp
 
     return getattr(jnp, name)
-
-
-def available(dtype: str) -> str:
-    """JAX runs without 64-bit numbers unless told otherwise."""
-    return "float32" if (BACKEND, dtype) == ("jax", "float64") else dtype
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -16,6 +16,8 @@ from keras import ops
 import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
+from helpers.position_cases import grid_positions, sample
+from helpers.reference import exact_1d
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -47,10 +49,6 @@ FORMS = {
 }
 
 
-def exact(positions: Any, channels: int) -> np.ndarray:
-    return reference.exact_1d(np.asarray(positions, "float64"), channels)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_positions_in_any_form(form: str):
     positions, shape = FORMS[form]
@@ -58,7 +56,7 @@ def test_positions_in_any_form(form: str):
     assert ops.is_tensor(outputs)
     assert dtype_of(outputs) == "float32"
     assert tuple(outputs.shape) == (*shape, 8)
-    expected = exact(positions, 8)
+    expected = exact_1d(positions, 8)
     np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=COUNTING)
 
 
@@ -76,7 +74,7 @@ def test_tensors_of_any_shape(name: str):
     positions = TENSORS[name]
     outputs = kp.encode(to_tensor(positions), 8)
     assert tuple(outputs.shape) == (*positions.shape, 8)
-    expected = exact(positions, 8)
+    expected = exact_1d(positions, 8)
     np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=COUNTING)
 
 
@@ -106,13 +104,13 @@ def test_positions_on_several_axes(rank: int, shape: tuple[int, ...], kind: str)
 def test_a_variable_is_encoded():
     positions = keras.Variable(np.array([1.0, 2.5], "float32"))
     outputs = to_numpy(kp.encode(positions, 8))
-    np.testing.assert_allclose(outputs, exact([1.0, 2.5], 8), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs, exact_1d([1.0, 2.5], 8), rtol=0, atol=COUNTING)
 
 
 def test_a_list_of_tensors_is_encoded():
     positions = [ops.ones(()), 2 * ops.ones(())]
     outputs = to_numpy(kp.encode(positions, 8))
-    np.testing.assert_allclose(outputs, exact([1.0, 2.0], 8), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs, exact_1d([1.0, 2.0], 8), rtol=0, atol=COUNTING)
 
 
 # In a model.
@@ -126,10 +124,6 @@ INPUTS = {
 }
 each_input = pytest.mark.parametrize("name", INPUTS)
 each_kind_of_number = pytest.mark.parametrize("dtype", ["int32", "float32"])
-
-
-def values(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    return np.random.default_rng(0).uniform(-900, 900, shape).astype(dtype)
 
 
 def model_of(name: str, dtype: str, compute_dtype: str = "float32") -> keras.Model:
@@ -146,7 +140,7 @@ def test_a_functional_model_encodes_its_input(name: str, dtype: str):
     model = model_of(name, dtype)
     assert model.outputs[0].shape == (None, *(shape[:-1] if rank > 1 else shape), 12)
     assert dtype_of(model.outputs[0]) == "float32"
-    positions = values(given, dtype)
+    positions = sample(given, dtype)
     outputs = model.predict(positions, verbose=0)
     eager = to_numpy(kp.encode(positions, 12, rank=rank))
     np.testing.assert_allclose(outputs, eager, rtol=0, atol=COUNTING)
@@ -156,7 +150,7 @@ def test_a_functional_model_encodes_its_input(name: str, dtype: str):
 def test_a_functional_model_encodes_in_half_precision(dtype: str):
     model = model_of("sequence", "float32", dtype)
     assert dtype_of(model.outputs[0]) == dtype.removeprefix("mixed_")
-    positions = values((2, 5), "float32")
+    positions = sample((2, 5), "float32")
     outputs = to_numpy(model(positions))
     expected = to_numpy(kp.encode(positions, 12, dtype=dtype))
     np.testing.assert_array_equal(outputs, expected)
@@ -167,17 +161,13 @@ def test_a_functional_model_is_saved(name: str, tmp_path: Any):
     model = model_of(name, "float32")
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    positions = values(INPUTS[name][2], "float32")
+    positions = sample(INPUTS[name][2], "float32")
     np.testing.assert_array_equal(
         loaded.predict(positions, verbose=0), model.predict(positions, verbose=0)
     )
 
 
 # The same numbers as elsewhere.
-
-
-def grid(*sizes: int) -> np.ndarray:
-    return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), axis=-1)
 
 
 TABLES = {"1D": (50,), "2D": (9, 5), "3D": (4, 5, 3), "4D": (2, 3, 4, 2)}
@@ -192,7 +182,11 @@ LAYERS = {
 
 def places(name: str) -> np.ndarray:
     """The integer positions of a grid, without an axis of one for a sequence."""
-    return grid(*TABLES[name])[..., 0] if name == "1D" else grid(*TABLES[name])
+    return (
+        grid_positions(*TABLES[name])[..., 0]
+        if name == "1D"
+        else grid_positions(*TABLES[name])
+    )
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -274,13 +268,13 @@ SMALL = [0, 1, 2, 3, 100, 127]
 def test_arrays_of_every_dtype(dtype: str):
     positions = np.array(SMALL).astype(FLOATS.get(dtype, dtype))
     outputs = to_numpy(kp.encode(positions, 8))
-    np.testing.assert_allclose(outputs, exact(SMALL, 8), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs, exact_1d(SMALL, 8), rtol=0, atol=COUNTING)
 
 
 @pytest.mark.parametrize("dtype", TENSOR_DTYPES)
 def test_tensors_of_every_dtype(dtype: str):
     outputs = to_numpy(kp.encode(to_tensor(np.array(SMALL), dtype), 8))
-    np.testing.assert_allclose(outputs, exact(SMALL, 8), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs, exact_1d(SMALL, 8), rtol=0, atol=COUNTING)
 
 
 def ends(dtype: str) -> np.ndarray:
@@ -397,7 +391,7 @@ def test_half_precision_rounds_the_numbers_of_float32_once(dtype: str, given: st
 
 def exact_gradient(positions: np.ndarray, channels: int) -> np.ndarray:
     """Of the sum of the encoding of each position: f * cos for a sine, -f * sin."""
-    encoding = exact(positions, channels)
+    encoding = exact_1d(positions, channels)
     frequency = 10000.0 ** -(np.arange(channels // 2) / (channels // 2))
     slopes = encoding[..., 1::2] - encoding[..., 0::2]
     return (slopes * frequency).sum(axis=-1)
@@ -482,7 +476,7 @@ if BACKEND == "torch":
         with torch.autocast("cpu", torch.bfloat16):
             outputs = kp.encode(positions, 8)
         assert dtype_of(outputs) == "float32"
-        expected = exact(to_numpy(positions), 8)
+        expected = exact_1d(to_numpy(positions), 8)
         np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=COUNTING)
 
 
@@ -492,7 +486,7 @@ if BACKEND == "torch":
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("mode", KNOWN)
 def test_a_graph_encodes_positions(mode: str, rank: int):
-    positions = values((5, rank) if rank > 1 else (5,), "float32")
+    positions = sample((5, rank) if rank > 1 else (5,), "float32")
     graph = with_known_sizes(lambda p: kp.encode(p, 12, rank=rank), mode)
     expected = reference.exact(positions.reshape(5, rank), 12)
     np.testing.assert_allclose(
@@ -504,19 +498,18 @@ def test_a_graph_encodes_positions(mode: str, rank: int):
 @pytest.mark.parametrize("mode", UNKNOWN)
 def test_a_graph_that_knows_no_size_encodes_positions(mode: str, dtype: str):
     graph = with_unknown_sizes(lambda p: kp.encode(p, 12), mode, (None, None), dtype)
-    given = [values(shape, dtype) for shape in ((2, 5), (3, 7))]
+    given = [sample(shape, dtype) for shape in ((2, 5), (3, 7))]
     errors = [
-        np.abs(to_numpy(graph(to_tensor(positions))) - exact(positions, 12)).max()
-        for positions in given
+        np.abs(to_numpy(graph(to_tensor(p))) - exact_1d(p, 12)).max() for p in given
     ]
     assert max(errors) <= COUNTING
 
 
 def errors_for_values(graph: Any, dtype: str) -> list[float]:
     """For three calls with positions of the same shape."""
-    given = [values((6,), dtype) + 1000 * number for number in range(3)]
+    given = [sample((6,), dtype) + 1000 * number for number in range(3)]
     outputs = [to_numpy(graph(to_tensor(positions))) for positions in given]
-    expected = [exact(positions, 12) for positions in given]
+    expected = [exact_1d(positions, 12) for positions in given]
     return [np.abs(a - b).max() for a, b in zip(outputs, expected, strict=True)]
 
 
@@ -583,7 +576,7 @@ def test_nan_and_infinity_give_nan_in_their_place_alone(value: float, tensor: bo
     outputs = to_numpy(kp.encode(to_tensor(positions) if tensor else positions, 8))
     assert np.isnan(outputs[1]).all()
     np.testing.assert_allclose(
-        outputs[[0, 2]], exact([1.0, 2.0], 8), rtol=0, atol=COUNTING
+        outputs[[0, 2]], exact_1d([1.0, 2.0], 8), rtol=0, atol=COUNTING
     )
 
 
@@ -591,7 +584,7 @@ def test_nan_and_infinity_give_nan_in_their_place_alone(value: float, tensor: bo
 def test_nan_and_infinity_on_one_axis_leave_the_other(value: float):
     outputs = to_numpy(kp.encode([[value, 2.0]], 8, rank=2))[0]
     assert np.isnan(outputs[:4]).all()
-    np.testing.assert_allclose(outputs[4:], exact(2.0, 4), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs[4:], exact_1d(2.0, 4), rtol=0, atol=COUNTING)
 
 
 # Errors.

@@ -18,10 +18,18 @@ from helpers.hard_positions import TIMESTAMPS
 from helpers.position_cases import (
     BATCH,
     CHANNELS,
+    GIVEN,
     LENGTH,
     NAMED,
+    OF_PLANES,
+    PLANE_SIZES,
+    PLANES,
+    REVERSED,
     Sequence,
+    as_tensor,
     each_sequence,
+    encoding_at,
+    grid_positions,
 )
 from helpers.run_modes import (
     BACKEND,
@@ -33,15 +41,6 @@ from helpers.run_modes import (
 from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
-REVERSED = np.arange(LENGTH)[::-1].copy()
-GIVEN = {
-    "integer": REVERSED,
-    "negative": REVERSED - 1000,
-    "repeated": np.array([5, 5, 5, 0, 0, -5]),
-    "real": REVERSED / 4 - 100,
-    "for-each": np.stack([REVERSED, REVERSED + 1, REVERSED - 500]),
-    "real-for-each": np.stack([REVERSED / 8, REVERSED + 0.5, REVERSED - 500.25]),
-}
 KINDS = {
     "array": lambda values: values,
     "list": lambda values: values.tolist(),
@@ -50,14 +49,6 @@ KINDS = {
         values.astype("float32"), trainable=False
     ),
 }
-
-
-def as_tensor(values: np.ndarray) -> Any:
-    return to_tensor(values, "int32" if values.dtype.kind == "i" else "float32")
-
-
-def at(positions: Any) -> np.ndarray:
-    return reference.exact_1d(positions, CHANNELS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -70,7 +61,7 @@ def test_positions_may_come_in_every_form(case: Sequence, given: str, kind: str)
     for _ in range(2):
         outputs = layer(x, positions=KINDS[kind](values))
         assert tuple(outputs.shape) == tuple(x.shape)
-        assert_close(case.encoding(outputs), at(values))
+        assert_close(case.encoding(outputs), encoding_at(values))
 
 
 DTYPES = ["int8", "uint8", "int16", "int32", "float16", "bfloat16", "float32"]
@@ -85,7 +76,7 @@ def test_positions_may_have_every_dtype(dtype: str, kind: str):
     layer = kp.PositionalEncoding1D(CHANNELS)
     outputs = layer(zeros(BATCH, LENGTH, CHANNELS), positions=given)
     assert dtype_of(outputs) == "float32"
-    assert_close(outputs, at(values))
+    assert_close(outputs, encoding_at(values))
 
 
 def test_counted_positions_are_those_given():
@@ -101,7 +92,7 @@ def test_a_sum_adds_the_encoding_of_given_positions():
     layer = kp.Summer(kp.PositionalEncoding1D(CHANNELS))
     outputs = layer(x, positions=GIVEN["for-each"])
     # Rounding a sum below 8 to float32 comes on top.
-    assert_close(outputs, x + at(GIVEN["for-each"]), COUNTING + 2.0**-22)
+    assert_close(outputs, x + encoding_at(GIVEN["for-each"]), COUNTING + 2.0**-22)
 
 
 # Timestamps. A frequency of float64 is off by 2^-53 of itself, its product with a
@@ -120,12 +111,12 @@ def test_timestamps_keep_their_fractions(case: Sequence, batched: bool, given: s
     # In the first call, too, where Keras would make tensors of float32 of them.
     for _ in range(2):
         outputs = layer(case.inputs(), positions=KINDS[given](stamps))
-        assert_close(case.encoding(outputs), at(stamps), STAMP_ERROR)
+        assert_close(case.encoding(outputs), encoding_at(stamps), STAMP_ERROR)
 
 
 def test_timestamps_would_be_blurred_in_float32():
     rounded = STAMPS.astype("float32").astype("float64")
-    assert np.abs(at(rounded) - at(STAMPS)).max() > 1
+    assert np.abs(encoding_at(rounded) - encoding_at(STAMPS)).max() > 1
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -133,7 +124,7 @@ def test_timestamps_are_not_rounded_to_half_precision(dtype: str):
     layer = NAMED["sum-of-1d"].make(dtype=f"mixed_{dtype}")
     for _ in range(2):
         outputs = layer(zeros(BATCH, LENGTH, CHANNELS), positions=STAMPS)
-        assert_close(outputs, at(STAMPS), STAMP_ERROR + ROUNDING[dtype])
+        assert_close(outputs, encoding_at(STAMPS), STAMP_ERROR + ROUNDING[dtype])
 
 
 # Half precision. 1001 is no number of bfloat16: it would become 1000.
@@ -153,7 +144,7 @@ def test_positions_are_not_rounded(
     for _ in range(2):
         outputs = layer(x, positions=given)
         assert dtype_of(outputs) == dtype
-        assert_close(case.encoding(outputs), at(ODD), ROUNDING[dtype])
+        assert_close(case.encoding(outputs), encoding_at(ODD), ROUNDING[dtype])
 
 
 @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sum-of-sum-of-1d", "sinusoid"])
@@ -166,37 +157,10 @@ def test_positions_are_not_rounded_on_their_way_through_a_model(
     model = keras.Model([inputs, positions], layer(inputs, positions=positions))
     x, given = np.zeros((BATCH, LENGTH, CHANNELS)), np.stack([ODD] * BATCH)
     outputs = model([x.astype("float32"), given.astype("float32")])
-    assert_close(outputs, at(ODD), ROUNDING["bfloat16"])
+    assert_close(outputs, encoding_at(ODD), ROUNDING["bfloat16"])
 
 
 # Several axes.
-
-
-def grid(*sizes: int) -> np.ndarray:
-    return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), axis=-1)
-
-
-PLANE, SIZES = grid(3, 4), (3, 4)
-PLANES = {
-    "integer": PLANE * [1, -7],
-    "real": PLANE / 4 - [100, 0],
-    "for-each": np.stack([PLANE, PLANE[::-1] + 900]),
-    "real-for-each": np.stack([PLANE / 8, PLANE * 0.5]),
-    "repeated": np.zeros_like(PLANE) + np.array([3, 5]),
-}
-OF_PLANES = {
-    "2d": (lambda: kp.PositionalEncoding2D(CHANNELS), False),
-    "rank2": (lambda: kp.PositionalEncoding(2, CHANNELS), False),
-    "permute2d": (lambda: kp.PositionalEncodingPermute2D(CHANNELS), True),
-    "sum-of-permute2d": (
-        lambda: kp.Summer(kp.PositionalEncodingPermute2D(CHANNELS)),
-        True,
-    ),
-    "2d-channels-first": (
-        lambda: kp.PositionalEncoding2D(CHANNELS, data_format="channels_first"),
-        True,
-    ),
-}
 
 
 @pytest.mark.parametrize("kind", ["array", "tensor"])
@@ -204,7 +168,7 @@ OF_PLANES = {
 @pytest.mark.parametrize("name", OF_PLANES)
 def test_positions_of_a_plane_are_encoded(name: str, given: str, kind: str):
     make, first = OF_PLANES[name]
-    x = zeros(2, CHANNELS, *SIZES) if first else zeros(2, *SIZES, CHANNELS)
+    x = zeros(2, CHANNELS, *PLANE_SIZES) if first else zeros(2, *PLANE_SIZES, CHANNELS)
     outputs = to_numpy(make()(x, positions=KINDS[kind](PLANES[given])))
     outputs = np.moveaxis(outputs, 1, -1) if first else outputs
     assert_close(outputs, reference.exact(PLANES[given], CHANNELS))
@@ -213,7 +177,7 @@ def test_positions_of_a_plane_are_encoded(name: str, given: str, kind: str):
 @pytest.mark.parametrize("rank", [3, 4])
 def test_positions_on_more_axes_are_encoded(rank: int):
     sizes = (2, 3, 2, 1)[:rank]
-    positions = grid(*sizes) * 11.5 - 3
+    positions = grid_positions(*sizes) * 11.5 - 3
     outputs = kp.PositionalEncoding(rank, 24)(zeros(2, *sizes, 24), positions=positions)
     assert_close(outputs, reference.exact(positions, 24))
 
@@ -262,7 +226,7 @@ def test_offset_and_scale_apply_and_a_range_leaves_positions_alone(
     options, coordinates = ALONG[name]
     positions = PLANES["real-for-each"]
     layer = kp.PositionalEncoding2D(CHANNELS, **options)
-    outputs = layer(zeros(2, *SIZES, CHANNELS), positions=KINDS[kind](positions))
+    outputs = layer(zeros(2, *PLANE_SIZES, CHANNELS), positions=KINDS[kind](positions))
     assert_close(outputs, reference.exact(coordinates(positions), CHANNELS))
 
 
@@ -277,7 +241,7 @@ def test_a_graph_encodes_given_positions(case: Sequence, mode: str, given: str):
     layer(x)
     function = with_known_sizes(lambda x, p: layer(x, positions=p), mode)
     outputs = case.encoding(function(x, as_tensor(GIVEN[given])))
-    assert_close(outputs, at(GIVEN[given]))
+    assert_close(outputs, encoding_at(GIVEN[given]))
 
 
 @pytest.mark.parametrize("mode", KNOWN)
@@ -285,7 +249,7 @@ def test_a_graph_encodes_given_positions(case: Sequence, mode: str, given: str):
 def test_a_graph_encodes_positions_of_a_plane(name: str, mode: str):
     make, first = OF_PLANES[name]
     layer = make()
-    x = zeros(2, CHANNELS, *SIZES) if first else zeros(2, *SIZES, CHANNELS)
+    x = zeros(2, CHANNELS, *PLANE_SIZES) if first else zeros(2, *PLANE_SIZES, CHANNELS)
     layer(x)
     function = with_known_sizes(lambda x, p: layer(x, positions=p), mode)
     outputs = to_numpy(function(x, as_tensor(PLANES["for-each"])))
@@ -309,7 +273,7 @@ def test_a_graph_that_knows_no_sizes_encodes_given_positions(
 
     function = with_unknown_sizes(encode, mode, (None, None), dtype)
     given = GIVEN["for-each"]
-    assert_close(function(to_tensor(given, dtype)), at(given))
+    assert_close(function(to_tensor(given, dtype)), encoding_at(given))
 
 
 # Models.
@@ -330,7 +294,7 @@ def test_a_model_takes_positions_as_an_input(
     given = GIVEN["for-each"].astype(dtype)
     x = ops.convert_to_numpy(case.inputs())
     found = model.predict([x, given], verbose=0)
-    assert_close(case.encoding(to_tensor(found)), at(given))
+    assert_close(case.encoding(to_tensor(found)), encoding_at(given))
     np.testing.assert_array_equal(loaded.predict([x, given], verbose=0), found)
 
 
@@ -342,7 +306,7 @@ def test_a_model_takes_positions_of_a_plane_as_an_input(tmp_path: Path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     given = PLANES["real-for-each"].astype("float32")
-    x = np.zeros((2, *SIZES, CHANNELS), "float32")
+    x = np.zeros((2, *PLANE_SIZES, CHANNELS), "float32")
     outputs = loaded.predict([x, given], verbose=0)
     assert_close(outputs, reference.exact(given, CHANNELS))
 
@@ -357,7 +321,7 @@ def test_a_model_keeps_its_positions_when_saved_and_cloned(kind: str, tmp_path: 
     clone = keras.models.clone_model(model)
     x = np.zeros((BATCH, LENGTH, CHANNELS), "float32")
     found = [to_numpy(each(x)) for each in (model, loaded, clone)]
-    assert_close(np.stack(found), at(REVERSED))
+    assert_close(np.stack(found), encoding_at(REVERSED))
 
 
 # Gradients.
@@ -365,7 +329,7 @@ def test_a_model_keeps_its_positions_when_saved_and_cloned(kind: str, tmp_path: 
 
 def slopes(positions: np.ndarray) -> np.ndarray:
     """Of the sum of the encoding of each: f * cos for a sine, -f * sin for a cosine."""
-    encoding = at(positions)
+    encoding = encoding_at(positions)
     frequency = 10000.0 ** -(np.arange(CHANNELS // 2) / (CHANNELS // 2))
     return ((encoding[..., 1::2] - encoding[..., 0::2]) * frequency).sum(axis=-1)
 
@@ -395,7 +359,10 @@ def test_gradients_of_shared_positions_add_up_over_the_batch():
 
 def test_gradients_flow_to_positions_of_a_plane():
     layer = kp.PositionalEncoding2D(2 * CHANNELS)  # as many for each axis as above
-    given, x = PLANES["real-for-each"].astype("float32"), zeros(2, *SIZES, 2 * CHANNELS)
+    given, x = (
+        PLANES["real-for-each"].astype("float32"),
+        zeros(2, *PLANE_SIZES, 2 * CHANNELS),
+    )
     found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
     assert_close(found, slopes(given), SLOPE_ERROR)
 
@@ -421,7 +388,7 @@ def test_positions_can_be_learned():
 
 # What are no positions.
 
-BAD: dict[str, tuple[Any, type[Exception], str]] = {
+BAD_POSITIONS: dict[str, tuple[Any, type[Exception], str]] = {
     "scalar": (5, ValueError, r"must have shape \(6,\), or \(3, 6\)"),
     "short": (np.arange(5), ValueError, r"must have shape \(6,\), or \(3, 6\)"),
     "one": ([3], ValueError, "must have shape"),
@@ -440,9 +407,9 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
 
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("bad", BAD_POSITIONS)
 def test_what_are_no_positions_is_refused(bad: str, name: str, built: bool):
-    value, error, message = BAD[bad]
+    value, error, message = BAD_POSITIONS[bad]
     case = NAMED[name]
     layer, x = case.make(), case.inputs()
     if built:
@@ -454,7 +421,7 @@ def test_what_are_no_positions_is_refused(bad: str, name: str, built: bool):
 
 @pytest.mark.parametrize("name", ["bool", "short"])
 def test_tensors_that_are_no_positions_are_refused(name: str):
-    value, error, message = BAD[name]
+    value, error, message = BAD_POSITIONS[name]
     layer = kp.PositionalEncoding1D(CHANNELS)
     with pytest.raises(error, match=f"`positions` .*{message}"):
         layer(zeros(BATCH, LENGTH, CHANNELS), positions=to_tensor(np.array(value)))
@@ -467,11 +434,11 @@ BAD_PLANES = [(3, 4), (3, 4, 1), (4, 3, 2), (1, 3, 4, 2), (2, 3, 4), (2, 12, 2)]
 def test_what_are_no_positions_of_a_plane_is_refused(shape: tuple[int, ...]):
     layer = kp.PositionalEncoding2D(CHANNELS)
     with pytest.raises(ValueError, match=r"`positions` must have shape \(3, 4, 2\)"):
-        layer(zeros(2, *SIZES, CHANNELS), positions=np.zeros(shape))
+        layer(zeros(2, *PLANE_SIZES, CHANNELS), positions=np.zeros(shape))
 
 
 def test_a_functional_model_checks_positions_at_once():
-    plane = keras.Input((*SIZES, CHANNELS))
+    plane = keras.Input((*PLANE_SIZES, CHANNELS))
     with pytest.raises(ValueError, match=r"^`positions` must have shape \(3, 4, 2\)"):
         kp.PositionalEncoding2D(CHANNELS)(plane, positions=keras.Input((5,)))
 
@@ -494,7 +461,7 @@ if BACKEND == "tensorflow":
             jit_compile=jit,
         )
         positions = tf.random.uniform((BATCH, LENGTH), maxval=100)
-        assert_close(function(x, positions), at(to_numpy(positions)))
+        assert_close(function(x, positions), encoding_at(to_numpy(positions)))
         for wrong in (positions[:, :1], positions[:, :5], positions[:2]):
             with pytest.raises(tf.errors.InvalidArgumentError):
                 function(x, wrong)
@@ -520,4 +487,4 @@ def test_a_start_beside_positions_is_refused(name: str, start: str):
 def test_the_start_0_beside_positions_is_accepted():
     layer = kp.PositionalEncoding1D(CHANNELS)
     x = zeros(BATCH, LENGTH, CHANNELS)
-    assert_close(layer(x, start_index=0, positions=REVERSED), at(REVERSED))
+    assert_close(layer(x, start_index=0, positions=REVERSED), encoding_at(REVERSED))

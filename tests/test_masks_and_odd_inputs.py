@@ -13,10 +13,9 @@ from keras import layers, ops
 import keras_posenc as kp
 from helpers import reference
 from helpers.layer_cases import Case, each_layer
+from helpers.run_modes import BACKEND
 from helpers.tensors import to_numpy, to_tensor
 from helpers.tolerances import SUM_ROUNDING
-
-BACKEND = keras.backend.backend()
 
 MASKED: dict[str, Callable[[], keras.Layer]] = {
     "1d": lambda: kp.PositionalEncoding1D(16),

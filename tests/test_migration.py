@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import keras
 import numpy as np
 import pytest
 
 import keras_posenc
 from helpers import reference
+from helpers.run_modes import BACKEND
 from helpers.tensors import dtype_of, to_numpy, to_tensor
 from helpers.tolerances import ROUNDING
 from keras_posenc import tf_encodings, torch_encodings
 
-BACKEND = keras.backend.backend()
 TORCH_NAMES = [
     f"PositionalEncoding{permute}{rank}D"
     for permute in ("", "Permute")

@@ -21,38 +21,25 @@ import pytest
 import keras_posenc as kp
 from helpers import reference
 from helpers.hard_positions import integers
-from helpers.option_combinations import TWO_PI, Combination, combinations
+from helpers.option_combinations import (
+    COMBINATIONS,
+    TWO_PI,
+    Combination,
+    by_what_differs,
+    each_combination,
+    in_silence,
+    layer_for,
+)
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
     UNKNOWN,
+    open_graph,
     with_known_sizes,
     with_unknown_sizes,
 )
 from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
-from helpers.tolerances import SUM_ROUNDING
-
-COMBINATIONS = combinations()
-each_combination = pytest.mark.parametrize(
-    "case", COMBINATIONS, ids=lambda case: case.name
-)
-# Splits with a zero and few channels leave an axis silent, and some inputs have more
-# channels than there are: the tests below that say so check these warnings.
-in_silence = pytest.mark.filterwarnings(
-    "ignore:.* has no channel for axis .* not encoded:UserWarning",
-    "ignore:.* which are all that the encoding has:UserWarning",
-)
-# A few roundings in float32: tests/test_exactness.py has the same bound.
-SINGLE = 2e-7
-# Where a graph divides by a size that it alone knows, the rest of a quotient is one of
-# float32, which as a part of `coordinate_range` is off by 2^-24 / 4096 only: 1.5e-8 if
-# that is 1,000 radians. The largest error here was 1.4e-7, most of it roundings.
-DIVIDED = 3e-7
-
-
-def layer_for(case: Combination, **kwargs: Any) -> kp.PositionalEncoding:
-    return kp.PositionalEncoding(case.rank, case.channels, **case.options, **kwargs)
-
+from helpers.tolerances import DIVIDED, SINGLE, SUM_ROUNDING
 
 # What the options mean.
 
@@ -69,13 +56,6 @@ def test_a_layer_of_known_sizes_equals_the_reference(case: Combination, mode: st
     assert np.abs(to_numpy(outputs) - expected).max() <= SINGLE
 
 
-def compiled_open(
-    layer: keras.layers.Layer, signature: tuple[int | None, ...], mode: str
-) -> Any:
-    layer.build(signature)
-    return with_unknown_sizes(layer, mode, signature)
-
-
 # torch.compile takes up to 5 s for each; what is left out differs in the waves alone,
 # which all the other tests make in the same way.
 OPEN = COMBINATIONS[::3] if BACKEND == "torch" else COMBINATIONS
@@ -86,7 +66,7 @@ OPEN = COMBINATIONS[::3] if BACKEND == "torch" else COMBINATIONS
 @pytest.mark.parametrize("mode", UNKNOWN)
 def test_a_layer_of_unknown_sizes_equals_the_reference(case: Combination, mode: str):
     signature = (None, *[None] * case.rank, case.inputs)
-    outputs = compiled_open(layer_for(case), signature, mode)(zeros(*case.shape()))
+    outputs = open_graph(layer_for(case), signature, mode)(zeros(*case.shape()))
     expected = case.encoding()
     assert tuple(outputs.shape) == (2, *expected.shape)
     assert np.abs(to_numpy(outputs) - expected).max() <= DIVIDED
@@ -184,7 +164,7 @@ def range_options(name: str) -> tuple[dict[str, Any], list[np.ndarray]]:
 def test_a_range_spreads_over_unknown_lengths(name: str, mode: str):
     options, tables = range_options(name)
     layer = kp.PositionalEncoding1D(4, **options)
-    graph = compiled_open(layer, (None, None, 4), mode)  # one, for all lengths
+    graph = open_graph(layer, (None, None, 4), mode)  # one, for all lengths
     outputs = [to_numpy(graph(zeros(1, length, 4)))[0] for length in LENGTHS]
     errors = [np.abs(a - b).max() for a, b in zip(outputs, tables, strict=True)]
     assert max(errors) <= DIVIDED, dict(zip(LENGTHS, errors, strict=True))
@@ -194,7 +174,7 @@ def test_a_range_spreads_over_unknown_lengths(name: str, mode: str):
 def test_a_range_spreads_where_one_side_is_known(mode: str):
     options = {"coordinate_range": [0.0, TWO_PI], "offset": 0.5, "eps": 1e-6}
     layer = kp.PositionalEncoding2D(8, **options)
-    graph = compiled_open(layer, (None, 3, None, 8), mode)
+    graph = open_graph(layer, (None, 3, None, 8), mode)
     outputs = to_numpy(graph(zeros(2, 3, 37, 8)))[1]
     expected = reference.encode_options((3, 37), 8, **options)
     assert np.abs(outputs - expected).max() <= DIVIDED
@@ -205,7 +185,7 @@ def test_a_range_spreads_where_one_side_is_known(mode: str):
 def test_a_range_of_no_positions_is_empty(mode: str):
     layer = kp.PositionalEncoding1D(4, coordinate_range=[0, 1], align_corners=True)
     if mode in UNKNOWN:
-        graph = compiled_open(layer, (None, None, 4), mode)
+        graph = open_graph(layer, (None, None, 4), mode)
     else:
         graph = with_known_sizes(layer, mode)
     assert tuple(graph(zeros(2, 0, 4)).shape) == (2, 0, 4)
@@ -340,10 +320,6 @@ ONE_OPTION: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (BASE, {"align_corners": True}),
     (BASE, {"eps": 1e-3}),
 ]
-
-
-def by_what_differs(value: Any) -> str:
-    return "-".join(value) or "default"
 
 
 @pytest.mark.parametrize(("base", "other"), ONE_OPTION, ids=by_what_differs)
@@ -566,7 +542,7 @@ def test_concatenated_is_exact_at_a_long_known_length(mode: str):
 def test_concatenated_is_exact_at_a_million_positions(mode: str):
     length = 1_000_000
     layer = kp.PositionalEncoding1D(8, layout="concatenated")
-    outputs = compiled_open(layer, (None, None, 8), mode)(zeros(1, length, 8))
+    outputs = open_graph(layer, (None, None, 8), mode)(zeros(1, length, 8))
     rows = integers(length)
     rows = rows[rows >= 0]
     expected = concatenated(reference.exact_1d(rows, 8))
@@ -578,7 +554,7 @@ def test_offset_and_scale_are_exact_at_a_million_positions(mode: str):
     length = 1_000_000
     options = {"layout": "concatenated", "offset": 2.5, "scale": 0.75}
     layer = kp.PositionalEncoding1D(8, **options)
-    outputs = compiled_open(layer, (None, None, 8), mode)(zeros(1, length, 8))
+    outputs = open_graph(layer, (None, None, 8), mode)(zeros(1, length, 8))
     rows = integers(length)
     rows = rows[rows >= 0]
     expected = concatenated(reference.exact_1d(0.75 * (rows + 2.5), 8))

@@ -13,30 +13,29 @@ from keras import ops
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.run_modes import whole_torch_graph
+from helpers.hard_positions import TIMESTAMPS
+from helpers.position_cases import (
+    BATCH,
+    CHANNELS,
+    COMPILERS,
+    IMAGE,
+    LENGTH,
+    NAMED,
+    PLANE_TABLE,
+    TABLE,
+    X,
+    compiled,
+)
+from helpers.run_modes import BACKEND
 from helpers.tensors import to_numpy, to_tensor
 from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
-BACKEND = keras.backend.backend()
-CHANNELS, LENGTH, BATCH = 8, 6, 3
-TABLE = reference.encode_1d(1100, CHANNELS)
-PLANE = reference.encode_2d(40, 40, CHANNELS)
-X = np.zeros((BATCH, LENGTH, CHANNELS), "float32")
-IMAGE = np.zeros((2, 3, 4, CHANNELS), "float32")
-
-# Each adds to zeros, or returns, the same encoding.
-LAYERS: dict[str, Callable[[], keras.Layer]] = {
-    "1d": lambda: kp.PositionalEncoding1D(CHANNELS),
-    "sum-of-1d": lambda: kp.Summer(kp.PositionalEncoding1D(CHANNELS)),
-    "sum-of-sum-of-1d": lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(CHANNELS))),
-    "sinusoid": lambda: kp.SinusoidEncoding(CHANNELS),
-}
 over_layers = pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
 
 
 # start_index.
 
-STARTS = {
+START_FORMS = {
     "int": (4, [4] * BATCH),
     "NumPy-int": (np.int64(4), [4] * BATCH),
     "scalar-tensor": (lambda: to_tensor(np.array(4, "int32")), [4] * BATCH),
@@ -47,10 +46,10 @@ STARTS = {
 
 
 @over_layers
-@pytest.mark.parametrize("form", STARTS)
+@pytest.mark.parametrize("form", START_FORMS)
 def test_start_index_in_any_form(form: str, name: str):
-    given, starts = STARTS[form]
-    outputs = LAYERS[name]()(
+    given, starts = START_FORMS[form]
+    outputs = NAMED[name].make()(
         to_tensor(X), start_index=given() if callable(given) else given
     )
     assert_close(outputs, np.stack([TABLE[k : k + LENGTH] for k in starts]))
@@ -76,9 +75,11 @@ def test_one_element_at_a_time_is_the_whole():
 
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("as_tensor", [False, True])
-def test_a_tile_starts_at_an_index_for_each_axis(as_tensor: bool, channels_first: bool):
+def test_a_tile_of_either_format_starts_elsewhere(
+    as_tensor: bool, channels_first: bool
+):
     start = (to_tensor(np.array(10, "int32")) if as_tensor else 10, 20)
-    expected = PLANE[10:13, 20:24]
+    expected = PLANE_TABLE[10:13, 20:24]
     if channels_first:
         layer, x = kp.PositionalEncodingPermute2D(CHANNELS), IMAGE.transpose(0, 3, 1, 2)
         expected = expected.transpose(2, 0, 1)
@@ -87,37 +88,13 @@ def test_a_tile_starts_at_an_index_for_each_axis(as_tensor: bool, channels_first
     assert_close(layer(to_tensor(x), start_index=start), expected)
 
 
-def traced(layer: keras.Layer) -> tuple[Callable[[Any, Any], Any], Callable[[], int]]:
-    """A compiled function of the input and its start, and how often it was traced."""
-    traces = []
-
-    def call(x: Any, start: Any) -> Any:
-        traces.append(1)
-        return layer(x, start_index=start)
-
-    if BACKEND == "jax":
-        import jax
-
-        return jax.jit(call), lambda: len(traces)
-    if BACKEND == "tensorflow":
-        import tensorflow as tf
-
-        return tf.function(call, jit_compile=True), lambda: len(traces)
-    import torch
-    import torch._dynamo.testing
-
-    counter = torch._dynamo.testing.CompileCounter()
-    function = whole_torch_graph(
-        lambda x, start: layer(x, start_index=start), backend=counter
-    )
-    return function, lambda: counter.frame_count
-
-
 @pytest.mark.parametrize("name", ["1d", "sum-of-1d"])
 def test_a_graph_serves_every_start(name: str):
-    layer = LAYERS[name]()
+    layer = NAMED[name].make()
     layer(to_tensor(X))
-    function, traces = traced(layer)
+    function, traces = compiled(
+        lambda x, start: layer(x, start_index=start), COMPILERS[BACKEND][-1]
+    )
     # Twice: Keras keeps a device for the first time in the first call, and torch then
     # compiles once more.
     for _ in range(2):
@@ -138,17 +115,17 @@ ERRORS: dict[str, tuple[type[Exception], str, Callable[[], Any]]] = {
     "real": (
         TypeError,
         "`start_index` must be an integer",
-        lambda: LAYERS["1d"]()(X, start_index=1.5),
+        lambda: NAMED["1d"].make()(X, start_index=1.5),
     ),
     "bool": (
         TypeError,
         "`start_index` must be an integer",
-        lambda: LAYERS["1d"]()(X, start_index=True),
+        lambda: NAMED["1d"].make()(X, start_index=True),
     ),
     "with-positions": (
         ValueError,
         "`start_index` must be 0 beside `positions`",
-        lambda: LAYERS["1d"]()(X, start_index=1, positions=np.arange(LENGTH)),
+        lambda: NAMED["1d"].make()(X, start_index=1, positions=np.arange(LENGTH)),
     ),
     "with-a-range": (
         ValueError,
@@ -165,12 +142,12 @@ ERRORS: dict[str, tuple[type[Exception], str, Callable[[], Any]]] = {
     "positions-of-another-length": (
         ValueError,
         r"`positions` must have shape \(6,\), or \(3, 6\)",
-        lambda: LAYERS["1d"]()(X, positions=np.arange(LENGTH - 1)),
+        lambda: NAMED["1d"].make()(X, positions=np.arange(LENGTH - 1)),
     ),
     "positions-with-an-axis-of-1": (
         ValueError,
         r"`positions` must have shape \(6,\), or \(3, 6\)",
-        lambda: LAYERS["1d"]()(X, positions=np.zeros((BATCH, LENGTH, 1))),
+        lambda: NAMED["1d"].make()(X, positions=np.zeros((BATCH, LENGTH, 1))),
     ),
     "positions-of-tokens": (
         ValueError,
@@ -221,39 +198,39 @@ def test_what_does_not_fit_is_refused(name: str):
 
 # positions.
 
-REVERSED = np.arange(LENGTH)[::-1].copy()
-GIVEN = {
-    "integers": REVERSED,
-    "negative": REVERSED - 3,
+BACKWARDS = np.arange(LENGTH)[::-1].copy()
+FEW_POSITIONS = {
+    "integers": BACKWARDS,
+    "negative": BACKWARDS - 3,
     "repeated": np.array([5, 5, 5, 0, 0, 900]),
-    "of-each-element": np.stack([REVERSED, REVERSED + 1, REVERSED + 900]),
-    "real": REVERSED / 4 + 100,
+    "of-each-element": np.stack([BACKWARDS, BACKWARDS + 1, BACKWARDS + 900]),
+    "real": BACKWARDS / 4 + 100,
 }
 
 
 @over_layers
 @pytest.mark.parametrize("as_tensor", [False, True])
-@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("given", FEW_POSITIONS)
 def test_positions_of_a_sequence_are_encoded(given: str, as_tensor: bool, name: str):
-    positions = GIVEN[given]
+    positions = FEW_POSITIONS[given]
     kind = "int32" if positions.dtype.kind == "i" else "float32"
-    outputs = LAYERS[name]()(
+    outputs = NAMED[name].make()(
         to_tensor(X), positions=to_tensor(positions, kind) if as_tensor else positions
     )
     assert_close(outputs, reference.exact_1d(positions, CHANNELS))
 
 
-STAMPS = 1.7e9 + 0.5 * np.arange(LENGTH)
+STAMP_ROW = 1.7e9 + 0.5 * np.arange(LENGTH)
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_timestamps_keep_their_fractions(name: str):
-    layer = LAYERS[name]()
-    expected = reference.exact_1d(STAMPS, CHANNELS)
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sum-of-sum-of-1d", "sinusoid"])
+def test_timestamps_of_every_layer_keep_their_fractions(name: str):
+    layer = NAMED[name].make()
+    expected = reference.exact_1d(STAMP_ROW, CHANNELS)
     # The first call builds the layer, by another way through Keras. Beyond 2^24 the
     # reference is off by 2^-52 of the position.
     for _ in range(2):
-        outputs = layer(to_tensor(X), positions=STAMPS)
+        outputs = layer(to_tensor(X), positions=STAMP_ROW)
         assert_close(outputs, expected, COUNTING + 2e9 * 2.0**-52)
 
 
@@ -262,9 +239,12 @@ GRID = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), -1)
 
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("batched", [False, True])
-def test_positions_of_a_plane_are_encoded(batched: bool, channels_first: bool):
+def test_a_plane_of_either_format_is_encoded(batched: bool, channels_first: bool):
     positions = np.stack([GRID, GRID + 7]) if batched else GRID
-    expected = [PLANE[:3, :4], PLANE[7:10, 7:11] if batched else PLANE[:3, :4]]
+    expected = [
+        PLANE_TABLE[:3, :4],
+        PLANE_TABLE[7:10, 7:11] if batched else PLANE_TABLE[:3, :4],
+    ]
     expected = np.stack(expected)
     if channels_first:
         layer, x = kp.PositionalEncodingPermute2D(CHANNELS), IMAGE.transpose(0, 3, 1, 2)
@@ -295,7 +275,7 @@ def test_offset_and_scale_apply_and_a_range_leaves_scale_alone():
     assert_close(layer(x, positions=positions), TABLE[3 * positions])
 
 
-def test_a_model_takes_positions_as_an_input(tmp_path: Any):
+def test_a_saved_model_takes_positions_as_an_input(tmp_path: Any):
     inputs, positions = (
         keras.Input((None, CHANNELS)),
         keras.Input((None,), dtype="int32"),
@@ -304,7 +284,7 @@ def test_a_model_takes_positions_as_an_input(tmp_path: Any):
     model = keras.Model([inputs, positions], outputs)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    given = GIVEN["of-each-element"].astype("int32")
+    given = FEW_POSITIONS["of-each-element"].astype("int32")
     for either in (model, loaded):
         assert_close(either.predict([X, given], verbose=0), TABLE[given])
 
@@ -322,14 +302,14 @@ def test_a_saved_model_keeps_its_start(tmp_path: Any):
 
 
 def tokens_of(grid: list[int], prefix: int) -> np.ndarray:
-    flat = PLANE[: grid[0], : grid[1]].reshape(-1, CHANNELS)
+    flat = reference.encode_2d(*grid, CHANNELS).reshape(-1, CHANNELS)
     return np.concatenate([np.zeros((prefix, CHANNELS)), flat])
 
 
 @pytest.mark.parametrize("prefix", [0, 2])
 @pytest.mark.parametrize("summed", [False, True])
 @pytest.mark.parametrize("channels_first", [False, True])
-def test_grid_tokens_get_zeros_and_the_encoding_of_the_grid(
+def test_grid_tokens_of_either_format_are_encoded_in_every_way(
     channels_first: bool, summed: bool, prefix: int
 ):
     layer = kp.PositionalEncoding2D(
@@ -354,7 +334,7 @@ def test_grid_tokens_get_zeros_and_the_encoding_of_the_grid(
     assert_close(clone(to_tensor(x)), expected)
 
 
-def test_grids_of_as_many_tokens_get_their_own_tables():
+def test_two_grids_of_as_many_tokens_are_told_apart():
     x = to_tensor(np.zeros((1, 12, CHANNELS), "float32"))
     for grid in ([3, 4], [2, 6]):
         assert_close(
@@ -368,7 +348,7 @@ VALUES = {
     "scalar": (1, np.array(3.5)),
     "vector": (1, np.array([0.0, 1.0, -2.5, 999.0])),
     "integers": (1, np.array([[0, 1], [65_536, -7]])),
-    "timestamps": (1, STAMPS),
+    "timestamps": (1, TIMESTAMPS[:6]),
     "points": (2, np.array([[[0.25, 3.0], [-1.5, 40.0]]])),
 }
 
@@ -392,7 +372,7 @@ def test_a_saved_model_encodes_values(tmp_path: Any):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     steps = np.array([0, 1, 1000], "int32")
-    assert_close(loaded.predict(steps, verbose=0), TABLE[steps])
+    assert_close(loaded.predict(steps, verbose=0), reference.exact_1d(steps, CHANNELS))
 
 
 def test_values_without_a_coordinate_for_each_axis_are_refused():
@@ -405,18 +385,18 @@ def test_values_without_a_coordinate_for_each_axis_are_refused():
 MASK = np.array([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]], bool)
 
 
-def test_a_mask_counts_as_fairseq_does():
+def test_two_rows_are_counted_as_fairseq_does():
     # `make_positions` with padding_idx=1 counts real tokens from 2.
     found = kp.positions_from_mask(MASK, start=2, masked=1)
     assert to_numpy(found).tolist() == [[2, 3, 4, 1, 1], [1, 1, 2, 3, 4]]
 
 
-def test_padding_keeps_the_running_count():
+def test_padding_on_either_side_keeps_the_running_count():
     found = kp.positions_from_mask(MASK)
     assert to_numpy(found).tolist() == [[0, 1, 2, 2, 2], [-1, -1, 0, 1, 2]]
 
 
-def test_a_mask_counts_as_detr_does():
+def test_two_planes_are_counted_as_detr_does():
     """2 pi (i + 1) / (n + 1e-6), with n the real places of each sample."""
     mask = np.zeros((2, 4, 5), bool)
     mask[0], mask[1, :3, :2] = True, True

@@ -17,9 +17,10 @@ from packaging.version import Version
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.layer_cases import LAYERS, SUMMERS, Case
+from helpers.layer_cases import LAYERS, SUMMERS, Case, bound, each_layer, each_summer
 from helpers.run_modes import BACKEND, with_known_sizes, with_unknown_sizes
-from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tensors import available, dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COMPUTED, HALF_UNIT, assert_within
 
 POLICIES = {
     "float16": "float16",
@@ -29,51 +30,12 @@ POLICIES = {
     "mixed_float16": "float16",
     "mixed_bfloat16": "bfloat16",
 }
-# Half a unit of the last of the digits, of a number between 1 and 2.
-HALF_UNIT = {
-    "float16": 2.0**-11,
-    "bfloat16": 2.0**-8,
-    "float32": 2.0**-24,
-    "float64": 2.0**-53,
-}
-# What the encoding is off by before it is rounded: see `layer_cases`. The last is that
-# of the smallest numbers of float16, which have fewer digits.
-COMPUTED = {"float64": 1e-12, "float32": 2e-7, "bfloat16": 2e-7, "float16": 3e-7}
-
-
-def available(dtype: str) -> str:
-    """JAX runs without 64-bit numbers unless told otherwise."""
-    return "float32" if (BACKEND, dtype) == ("jax", "float64") else dtype
-
-
-def bound(case: Case, inputs: np.ndarray, dtype: str, inner: str | None = None) -> Any:
-    """How far from the formula each number may be.
-
-    Input and sum are rounded to `dtype`, the encoding to `inner` and then to `dtype`.
-    """
-    encoding = np.abs(case.encoding())
-    total = COMPUTED[dtype] + encoding * HALF_UNIT[dtype]
-    if inner is not None:
-        total = total + COMPUTED[inner] + encoding * HALF_UNIT[inner]
-    if not case.adds:
-        return np.broadcast_to(total, inputs.shape)
-    total = total + np.abs(inputs) * HALF_UNIT[dtype]
-    return total + (np.abs(case.expected(inputs)) + total) * HALF_UNIT[dtype]
-
-
-def assert_within(outputs: Any, expected: np.ndarray, bounds: Any) -> None:
-    excess = np.abs(to_numpy(outputs) - expected) - bounds
-    assert excess.max() <= 0
-
-
-each_case = pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
-each_sum = pytest.mark.parametrize("case", SUMMERS, ids=lambda case: case.name)
 
 
 # Policies, of everything and of a layer.
 
 
-@each_case
+@each_layer
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_global_policy_decides_the_precision(
     case: Case, policy: str, global_policy: Callable[[Any], None]
@@ -88,7 +50,7 @@ def test_a_global_policy_decides_the_precision(
 
 
 @pytest.mark.parametrize("global_", ["mixed_bfloat16", "float16"])
-@each_case
+@each_layer
 def test_a_layer_keeps_its_own_precision_in_a_model(
     case: Case, global_: str, global_policy: Callable[[Any], None]
 ):
@@ -355,7 +317,7 @@ if BACKEND == "torch":
         "double": lambda model: model.double(),
     }
 
-    @each_case
+    @each_layer
     @pytest.mark.parametrize("cast", CASTS)
     @pytest.mark.parametrize("called", [False, True], ids=["new", "called"])
     def test_a_cast_of_a_torch_model_changes_no_layer(
@@ -374,7 +336,7 @@ if BACKEND == "torch":
         assert list(model.state_dict()) == []
 
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-    @each_sum
+    @each_summer
     def test_inputs_of_a_model_that_was_cast_are_added_in_float32(
         case: Case, dtype: torch.dtype
     ):

@@ -17,9 +17,8 @@ from keras import ops
 import keras_posenc as kp
 from helpers import saved_models
 from helpers.layer_cases import Case, each_layer
+from helpers.run_modes import BACKEND
 from helpers.tensors import dtype_of, to_numpy
-
-BACKEND = keras.backend.backend()
 
 
 @keras.saving.register_keras_serializable(package="tests")

@@ -14,11 +14,9 @@ import pytest
 import keras_posenc as kp
 from helpers import reference
 from helpers.layer_cases import ENCODERS, LAYERS, Case, each_layer, open_shape
-from helpers.run_modes import UNKNOWN, whole_torch_graph, with_unknown_sizes
+from helpers.run_modes import BACKEND, UNKNOWN, whole_torch_graph, with_unknown_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor
 from helpers.tolerances import COUNTING, ROUNDING, SUM_ROUNDING
-
-BACKEND = keras.backend.backend()
 
 WRONG_RANKS = [
     (case, rank) for case in LAYERS for rank in range(1, 7) if rank != len(case.shape)

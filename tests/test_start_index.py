@@ -22,11 +22,13 @@ from helpers.position_cases import (
     LENGTH,
     NAMED,
     SEQUENCES,
+    STARTS,
     Sequence,
     compiled,
     counted_from,
     each_compiler,
     each_sequence,
+    tile_positions,
 )
 from helpers.run_modes import (
     BACKEND,
@@ -37,8 +39,6 @@ from helpers.run_modes import (
 )
 from helpers.tensors import dtype_of, scalar, to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, ROUNDING, assert_close
-
-STARTS = [0, 7, -20]
 
 FORMS: dict[str, Any] = {
     "zero": (lambda: 0, 0),
@@ -112,20 +112,13 @@ TILE_FORMS = {
 }
 
 
-def tile(sizes: tuple[int, ...], starts: tuple[int, ...]) -> np.ndarray:
-    ranges = [
-        start + np.arange(size) for size, start in zip(sizes, starts, strict=True)
-    ]
-    return np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1)
-
-
 @pytest.mark.parametrize("form", TILE_FORMS)
 @pytest.mark.parametrize("name", TILES)
 def test_a_tile_starts_at_an_index_for_each_axis(name: str, form: str):
     make, sizes, starts = TILES[name]
     layer = make()
     x = zeros(2, *sizes, layer.channels)
-    expected = reference.exact(tile(sizes, starts), layer.channels)
+    expected = reference.exact(tile_positions(sizes, starts), layer.channels)
     assert_close(layer(x, start_index=TILE_FORMS[form](starts)), expected)
 
 
@@ -221,7 +214,8 @@ def test_one_trace_for_every_tile(compiler: str):
     corners = [(1, 2), (300, 0), (-5, 7)]
     outputs = [to_numpy(function(x, *map(scalar, corner))) for corner in corners]
     expected = [
-        reference.exact(tile((3, 4), corner), CHANNELS)[None] for corner in corners
+        reference.exact(tile_positions((3, 4), corner), CHANNELS)[None]
+        for corner in corners
     ]
     assert_close(np.stack(outputs), np.stack(expected))
     assert traces() == 1
@@ -348,7 +342,7 @@ def test_a_model_keeps_the_start_of_a_tile_when_saved(tmp_path: Path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     outputs = loaded.predict(np.zeros((2, 3, 4, CHANNELS), "float32"), verbose=0)
-    assert_close(outputs, reference.exact(tile((3, 4), (10, -20)), CHANNELS))
+    assert_close(outputs, reference.exact(tile_positions((3, 4), (10, -20)), CHANNELS))
 
 
 # What Summer passes on to anyone's layer.
@@ -419,7 +413,7 @@ def test_a_subclass_of_an_encoding_gets_the_start():
 # What is no start.
 
 INTEGER = "`start_index` must be an integer, or a tensor of one"
-BAD: dict[str, tuple[Any, type[Exception]]] = {
+BAD_STARTS: dict[str, tuple[Any, type[Exception]]] = {
     "real": (1.5, TypeError),
     "whole-but-real": (2.0, TypeError),
     "bool": (True, TypeError),
@@ -439,9 +433,9 @@ BAD: dict[str, tuple[Any, type[Exception]]] = {
 
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize("case", [SEQUENCES[0], *SEQUENCES[2:]], ids=lambda c: c.name)
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", BAD_STARTS)
 def test_what_is_no_start_is_refused(name: str, case: Sequence, built: bool):
-    value, error = BAD[name]
+    value, error = BAD_STARTS[name]
     layer = case.make()
     if built:
         layer(case.inputs())

@@ -12,7 +12,7 @@ import pytest
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.tolerances import ROUNDING, SUM_ROUNDING, assert_close
+from helpers.tolerances import COMPUTED, HALF_UNIT, ROUNDING, SUM_ROUNDING, assert_close
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,21 @@ def assert_right(outputs: Any, case: Case, inputs: np.ndarray) -> None:
     """The outputs are those of the formula, rounded once."""
     atol = SUM_ROUNDING if case.adds else ROUNDING["float32"]
     assert_close(outputs, case.expected(inputs), atol)
+
+
+def bound(case: Case, inputs: np.ndarray, dtype: str, inner: str | None = None) -> Any:
+    """How far from the formula each number may be.
+
+    Input and sum are rounded to `dtype`, the encoding to `inner` and then to `dtype`.
+    """
+    encoding = np.abs(case.encoding())
+    total = COMPUTED[dtype] + encoding * HALF_UNIT[dtype]
+    if inner is not None:
+        total = total + COMPUTED[inner] + encoding * HALF_UNIT[inner]
+    if not case.adds:
+        return np.broadcast_to(total, inputs.shape)
+    total = total + np.abs(inputs) * HALF_UNIT[dtype]
+    return total + (np.abs(case.expected(inputs)) + total) * HALF_UNIT[dtype]
 
 
 # One of each kind: JAX compiles every operation for every shape.

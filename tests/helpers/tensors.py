@@ -8,6 +8,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from helpers.run_modes import BACKEND
+
 
 def to_numpy(x: Any) -> np.ndarray:
     """A tensor of any dtype as float64: every float dtype fits in it exactly."""
@@ -30,3 +32,13 @@ def zeros(*shape: int, dtype: str = "float32") -> Any:
 
 def scalar(value: int, dtype: str = "int32") -> Any:
     return to_tensor(np.array(value, dtype))
+
+
+def normal(*shape: int) -> np.ndarray:
+    """Numbers of float32, the same ones every time."""
+    return np.random.default_rng(1).normal(size=shape).astype("float32")
+
+
+def available(dtype: str) -> str:
+    """JAX runs without 64-bit numbers unless told otherwise."""
+    return "float32" if (BACKEND, dtype) == ("jax", "float64") else dtype
