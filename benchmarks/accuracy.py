@@ -28,9 +28,9 @@ import keras_posenc as kp
 # The exact values, and the positions that are hard: the same as in the tests.
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
-import reference
-from modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from positions import TIMESTAMPS, integers, reals
+from helpers import reference
+from helpers.hard_positions import TIMESTAMPS, integers, reals
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 
 LENGTHS = [512, 4096, 65_536, 1_000_000]
 CHANNELS = 64

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
 import pytest
@@ -50,3 +53,39 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def _installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
+
+
+@pytest.fixture
+def global_policy() -> Iterator[Callable[[Any], None]]:
+    """Sets Keras's global policy, and resets it afterwards."""
+    before = keras.config.dtype_policy()
+    yield keras.config.set_dtype_policy
+    keras.config.set_dtype_policy(before)
+
+
+@pytest.fixture
+def impatient() -> Iterator[None]:
+    """Threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.fixture
+def empty_cache() -> Iterator[None]:
+    """No other test has left anything in the cache of tables."""
+    # Not above: some folders of tests do without the inside of the package.
+    from helpers import internals
+
+    with internals.empty_cache():
+        yield
+
+
+@pytest.fixture
+def builds(empty_cache: None) -> Iterator[list[tuple[int, ...]]]:
+    """The sizes of each table that is built while the test runs."""
+    from helpers import internals
+
+    with internals.counted_table_builds() as built:
+        yield built

@@ -19,22 +19,12 @@ import keras
 import pytest
 
 import keras_posenc
-from keras_posenc._options import WaveArguments, WaveOptions
+from helpers.internals import WaveArguments, WaveOptions
+from helpers.public_names import CLASSES, FUNCTIONS
 
 PACKAGE = Path(keras_posenc.__file__).parent
 MODULES = sorted(PACKAGE.glob("**/*.py"))
-BACKEND = keras.backend.backend()
 BACKEND_MODULES = {"jax", "jaxlib", "tensorflow", "torch"}
-CLASSES = [
-    name
-    for name in keras_posenc.__all__
-    if inspect.isclass(getattr(keras_posenc, name)) and not name.startswith("TF")
-]
-FUNCTIONS = [
-    name
-    for name in keras_posenc.__all__
-    if inspect.isfunction(getattr(keras_posenc, name))
-]
 TAKING_OPTIONS = [
     name
     for name in FUNCTIONS
@@ -80,12 +70,12 @@ def test_the_search_for_imports_finds_what_runs_at_import():
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_no_private_module_of_keras(path: Path):
+def test_no_private_module_of_keras_is_imported(path: Path):
     assert "keras.src" not in path.read_text()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_no_backend_at_module_level(path: Path):
+def test_no_backend_is_imported_at_module_level(path: Path):
     imported = {
         name.partition(".")[0] for name in imports(path.read_text(), at_import=True)
     }
@@ -115,7 +105,7 @@ def run(code: str) -> dict[str, object]:
     return json.loads(output.stdout.splitlines()[-1])
 
 
-def test_E5_importing_pulls_in_no_backend_that_keras_has_not():
+def test_importing_pulls_in_no_backend_that_keras_has_not():
     found = run(
         "import json, sys, keras; before = set(sys.modules); import keras_posenc;"
         "print(json.dumps({'new': sorted(set(sys.modules) - before)}))"

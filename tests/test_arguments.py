@@ -13,13 +13,13 @@ import pytest
 import keras_posenc as kp
 
 TAKE_CHANNELS: dict[str, Callable[[Any], Any]] = {
-    "P1": kp.PositionalEncoding1D,
-    "P2": kp.PositionalEncoding2D,
-    "P3": kp.PositionalEncoding3D,
-    "Pm1": kp.PositionalEncodingPermute1D,
-    "Pm2": kp.PositionalEncodingPermute2D,
-    "Pm3": kp.PositionalEncodingPermute3D,
-    "Prank": lambda channels: kp.PositionalEncoding(2, channels),
+    "1d": kp.PositionalEncoding1D,
+    "2d": kp.PositionalEncoding2D,
+    "3d": kp.PositionalEncoding3D,
+    "permute1d": kp.PositionalEncodingPermute1D,
+    "permute2d": kp.PositionalEncodingPermute2D,
+    "permute3d": kp.PositionalEncodingPermute3D,
+    "rank2": lambda channels: kp.PositionalEncoding(2, channels),
     "table": lambda channels: kp.sinusoidal_table(3, channels),
 }
 BAD_INTEGERS = [
@@ -46,30 +46,30 @@ def message(name: str, value: Any) -> str:
 
 @each_bad_integer
 @pytest.mark.parametrize("taker", TAKE_CHANNELS)
-def test_F8_bad_channels(taker: str, value: Any, error: type[Exception]):
+def test_bad_channels_are_refused(taker: str, value: Any, error: type[Exception]):
     with pytest.raises(error, match=message("channels", value)):
         TAKE_CHANNELS[taker](value)
 
 
 @each_bad_integer
-def test_F8_bad_rank(value: Any, error: type[Exception]):
+def test_a_bad_rank_is_refused(value: Any, error: type[Exception]):
     with pytest.raises(error, match=message("rank", value)):
         kp.PositionalEncoding(value)
 
 
 @each_bad_integer
-def test_F8_bad_hidden_dim(value: Any, error: type[Exception]):
+def test_a_bad_hidden_dim_is_refused(value: Any, error: type[Exception]):
     with pytest.raises(error, match=message("hidden_dim", value)):
         kp.SinusoidEncoding(value)
 
 
 @each_bad_integer
-def test_F8_bad_max_len(value: Any, error: type[Exception]):
+def test_a_bad_max_len_is_refused(value: Any, error: type[Exception]):
     with pytest.raises(error, match=message("max_len", value)):
         kp.SinusoidEncoding(8, max_len=value)
 
 
-def test_F8_numpy_integers_become_plain_ones():
+def test_numpy_integers_become_plain_ones():
     layer = kp.PositionalEncoding(np.int32(2), np.int64(8))
     assert [type(layer.get_config()[key]) for key in ("rank", "channels")] == [int, int]
     assert type(kp.SinusoidEncoding(np.int64(8)).get_config()["hidden_dim"]) is int
@@ -98,7 +98,9 @@ BAD_WAVELENGTHS = [
     BAD_WAVELENGTHS,
     ids=[repr(value) for value, _, _ in BAD_WAVELENGTHS],
 )
-def test_bad_max_wavelength(value: Any, error: type[Exception], words: str):
+def test_a_bad_max_wavelength_is_refused(
+    value: Any, error: type[Exception], words: str
+):
     received = re.escape(f"Received: max_wavelength={value!r}")
     with pytest.raises(error, match=f"^`max_wavelength` must .*{words}.*{received}"):
         kp.PositionalEncoding2D(8, max_wavelength=value)
@@ -130,7 +132,7 @@ def test_max_wavelength_per_axis_is_kept_as_a_plain_list(value: Any):
     [("last", ValueError), (None, TypeError), (["channels_last"], TypeError)],
     ids=repr,
 )
-def test_unknown_data_format(value: Any, error: type[Exception]):
+def test_an_unknown_data_format_is_refused(value: Any, error: type[Exception]):
     valid = r"'channels_last', 'channels_first'\. "
     received = re.escape(f"Received: data_format={value!r}")
     with pytest.raises(error, match=f"^`data_format` must be one of {valid}{received}"):
@@ -140,7 +142,7 @@ def test_unknown_data_format(value: Any, error: type[Exception]):
 @pytest.mark.parametrize(
     "layer", [kp.PositionalEncoding1D, kp.PositionalEncodingPermute3D]
 )
-def test_unknown_option(layer: type):
+def test_an_unknown_option_is_refused(layer: type):
     with pytest.raises(
         ValueError, match=r"Unrecognized keyword arguments.*max_wave_le"
     ):
@@ -174,14 +176,14 @@ def test_the_error_of_an_unknown_option_says_which_may_be_meant(
 
 
 @pytest.mark.parametrize("name", ["max_len", "length", "max_position_embeddings"])
-def test_no_layer_but_one_has_a_length(name: str):
+def test_a_length_of_a_layer_without_one_is_refused(name: str):
     with pytest.raises(ValueError, match=rf" No `{name}` is needed: any length is t"):
         kp.PositionalEncoding1D(8, **{name: 100})
     with pytest.raises(ValueError, match=r"Perhaps `max_len` for `max_length`\."):
         kp.SinusoidEncoding(8, max_length=100)  # type: ignore[call-arg]
 
 
-def test_two_numbers_are_no_length_and_channels():
+def test_two_numbers_are_not_taken_for_length_and_channels():
     with pytest.raises(ValueError, match=r"There is no length to give: .*_override=64"):
         kp.PositionalEncoding1D(100, 64)  # type: ignore[arg-type]
     with pytest.raises(
@@ -190,7 +192,7 @@ def test_two_numbers_are_no_length_and_channels():
         kp.PositionalEncoding(64, 2)
 
 
-def test_options_of_what_a_sum_adds():
+def test_a_summer_refuses_the_options_of_its_inner_layer():
     penc = kp.PositionalEncoding1D(8)
     with pytest.raises(ValueError, match=r" `scale` is an option of `Positional"):
         kp.Summer(penc, scale=2)  # type: ignore[call-arg]
@@ -199,7 +201,7 @@ def test_options_of_what_a_sum_adds():
 
 
 @pytest.mark.parametrize("built", [False, True])
-def test_a_mask_is_no_argument(built: bool):
+def test_a_mask_is_refused_as_an_argument(built: bool):
     layer, x = kp.PositionalEncoding1D(8), np.zeros((1, 3, 8))
     if built:
         layer(x)
@@ -207,7 +209,7 @@ def test_a_mask_is_no_argument(built: bool):
         layer(x, mask=np.ones((1, 3), "bool"))
 
 
-def test_a_second_input():
+def test_a_second_input_is_refused():
     x = np.zeros((2, 3, 8))
     with pytest.raises(
         TypeError, match=r"start_index of shape \(2, 3, 8\) and dtype f"
@@ -229,7 +231,7 @@ def test_only_a_number_may_be_meant_as_a_length(name: str):
         kp.PositionalEncoding1D(8, dtype=3)
 
 
-def test_a_mask_that_a_subclass_takes():
+def test_a_subclass_may_take_a_mask():
     class Masked(kp.PositionalEncoding1D):
         def call(self, inputs: Any, mask: Any = None) -> Any:
             raise RuntimeError("of my own")
@@ -258,7 +260,7 @@ def test_attributes_read_what_was_written():
     assert (layer.data_format, layer.name) == ("channels_last", "places")
 
 
-@pytest.mark.parametrize("penc", [None, "P1", np.sin, kp.PositionalEncoding1D])
+@pytest.mark.parametrize("penc", [None, "1d", np.sin, kp.PositionalEncoding1D])
 def test_summer_takes_layers_only(penc: Any):
     with pytest.raises(TypeError, match=r"^`penc` must be a Keras layer .* Received: "):
         kp.Summer(penc)
@@ -280,7 +282,7 @@ BAD_SHAPES = [
 @pytest.mark.parametrize(
     ("shape", "error"), BAD_SHAPES, ids=[repr(shape) for shape, _ in BAD_SHAPES]
 )
-def test_bad_shape_of_a_table(shape: Any, error: type[Exception]):
+def test_a_bad_shape_of_a_table_is_refused(shape: Any, error: type[Exception]):
     with pytest.raises(error, match=r"^`shape` must be a non-negative integer, or a "):
         kp.sinusoidal_table(shape, 8)
 
@@ -293,7 +295,7 @@ def test_what_is_no_tensor_is_refused(inputs: Any):
 
 
 @pytest.mark.parametrize("name", ["max_wave_length", "rank", "dtype_override"])
-def test_unknown_option_of_a_table(name: str):
+def test_an_unknown_option_of_a_table_is_refused(name: str):
     with pytest.raises(ValueError, match=rf"Expected: max_wavelength.*'{name}': 1"):
         kp.sinusoidal_table(3, 8, **{name: 1})
 

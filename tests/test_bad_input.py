@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -13,24 +12,25 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from cases import (
-    COUNTING,
-    LAYERS,
-    SUM_ROUNDING,
-    Case,
-    dtype_of,
-    each_layer,
-    to_numpy,
-    to_tensor,
-)
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 
 import keras_posenc as kp
+from helpers.internals import WaveOptions
+from helpers.layer_cases import BY_NAME, Case, each_layer, open_shape
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, SUM_ROUNDING
 
 # One of each kind in graphs, which are compiled for every shape.
-KINDS = {case.name: case for case in LAYERS}
-each_kind = pytest.mark.parametrize("name", ["P1", "Pm2", "S(P2)", "Sinusoid"])
-each_open_kind = pytest.mark.parametrize("name", ["P1", "S(Pm2)"])
+each_kind = pytest.mark.parametrize(
+    "name", ["1d", "permute2d", "sum-of-2d", "sinusoid"]
+)
+each_open_kind = pytest.mark.parametrize("name", ["1d", "sum-of-permute2d"])
 each_graph = pytest.mark.parametrize("mode", KNOWN[1:])
 
 
@@ -54,7 +54,7 @@ def assert_passed_through(outputs: Any, case: Case, inputs: np.ndarray) -> None:
 
 # `Case.expected` adds nothing of the input to an encoding: that is finite throughout.
 @each_layer
-def test_no_numbers_stay_in_their_places(case: Case):
+def test_nan_and_infinity_stay_in_their_places(case: Case):
     layer, x = case.make(), with_no_numbers(case)
     assert np.isfinite(case.expected(x)).all() != case.adds
     assert_passed_through(layer(to_tensor(x)), case, x)
@@ -63,35 +63,28 @@ def test_no_numbers_stay_in_their_places(case: Case):
 
 @each_kind
 @each_graph
-def test_no_numbers_stay_in_their_places_in_a_graph(mode: str, name: str):
-    case = KINDS[name]
+def test_nan_and_infinity_stay_in_their_places_in_a_graph(mode: str, name: str):
+    case = BY_NAME[name]
     graph, x = with_known_sizes(case.make(), mode), with_no_numbers(case)
     assert_passed_through(graph(to_tensor(x)), case, x)
     assert_passed_through(graph(to_tensor(case.inputs())), case, case.inputs())
 
 
-def open_signature(case: Case) -> tuple[int | None, ...]:
-    """The shape of the case with everything unknown but the channels."""
-    signature: list[int | None] = [None] * len(case.shape)
-    signature[case.channel_dim] = case.shape[case.channel_dim]
-    return tuple(signature)
-
-
 @each_open_kind
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_no_numbers_stay_in_their_places_where_no_size_is_known(mode: str, name: str):
-    case = KINDS[name]
-    graph = with_unknown_sizes(case.make(), mode, open_signature(case))
+def test_nan_and_infinity_stay_in_their_places_where_no_size_is_known(
+    mode: str, name: str
+):
+    case = BY_NAME[name]
+    graph = with_unknown_sizes(case.make(), mode, open_shape(case))
     x = with_no_numbers(case)
     assert_passed_through(graph(to_tensor(x)), case, x)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["P1", "Pm2", "Prank2"])
-def test_an_encoding_is_finite_whatever_its_dtype_makes_of_the_input(
-    name: str, dtype: str
-):
-    case = KINDS[name]
+@pytest.mark.parametrize("name", ["1d", "permute2d", "rank2"])
+def test_an_encoding_of_inputs_beyond_its_dtype_is_finite(name: str, dtype: str):
+    case = BY_NAME[name]
     huge = np.full(case.shape, 1e38, "float32")  # infinite in float16
     outputs = to_numpy(case.make(dtype=dtype)(to_tensor(huge)))
     assert np.abs(outputs).max() <= 1
@@ -128,15 +121,13 @@ def assert_empty(outputs: Any, shape: tuple[int | None, ...]) -> None:
     assert dtype_of(outputs) == "bfloat16"
 
 
-def empty_input(shape: tuple[int, ...]) -> Any:
-    return to_tensor(np.zeros(shape, "float32"))
-
-
 @each_layer
 @each_empty
-def test_nothing_in_nothing_out(empty: Callable[[Case], tuple[int, ...]], case: Case):
+def test_an_empty_input_gives_an_empty_output(
+    empty: Callable[[Case], tuple[int, ...]], case: Case
+):
     layer, shape = case.make(dtype="bfloat16"), empty(case)
-    assert_empty(layer(empty_input(shape)), shape)
+    assert_empty(layer(zeros(*shape)), shape)
     # What an empty call keeps is of no consequence to another.
     full = to_numpy(layer(to_tensor(case.inputs())))
     np.testing.assert_array_equal(
@@ -147,12 +138,12 @@ def test_nothing_in_nothing_out(empty: Callable[[Case], tuple[int, ...]], case: 
 @each_kind
 @each_empty
 @each_graph
-def test_nothing_in_nothing_out_of_a_graph(
+def test_an_empty_input_gives_an_empty_output_in_a_graph(
     mode: str, empty: Callable[[Case], tuple[int, ...]], name: str
 ):
-    case = KINDS[name]
+    case = BY_NAME[name]
     graph, shape = with_known_sizes(case.make(dtype="bfloat16"), mode), empty(case)
-    assert_empty(graph(empty_input(shape)), shape)
+    assert_empty(graph(zeros(*shape)), shape)
 
 
 if BACKEND != "jax":  # whose symbols stand for sizes from 1 on
@@ -160,30 +151,30 @@ if BACKEND != "jax":  # whose symbols stand for sizes from 1 on
     @each_open_kind
     @pytest.mark.parametrize("empty", [without_batch, without_positions])
     @pytest.mark.parametrize("mode", UNKNOWN)
-    def test_nothing_in_nothing_out_where_no_size_is_known(
+    def test_an_empty_input_gives_an_empty_output_where_no_size_is_known(
         mode: str, empty: Callable[[Case], tuple[int, ...]], name: str
     ):
-        case = KINDS[name]
+        case = BY_NAME[name]
         layer, shape = case.make(dtype="bfloat16"), empty(case)
-        graph = with_unknown_sizes(layer, mode, open_signature(case))
+        graph = with_unknown_sizes(layer, mode, open_shape(case))
         # torch would make a graph for the empty input alone, were it the first.
         graph(to_tensor(case.inputs()))
-        assert_empty(graph(empty_input(shape)), shape)
+        assert_empty(graph(zeros(*shape)), shape)
 
 
 @each_layer
-def test_nothing_in_nothing_out_of_a_model(case: Case):
+def test_an_empty_input_gives_an_empty_output_in_a_model(case: Case):
     _, *sizes = without_positions(case)
     inputs = keras.Input(sizes)
     outputs = case.make(dtype="bfloat16")(inputs)
     assert_empty(outputs, (None, *sizes))
     model = keras.Model(inputs, outputs)
-    assert_empty(model(empty_input((2, *sizes))), (2, *sizes))
+    assert_empty(model(zeros(2, *sizes)), (2, *sizes))
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0, 2)], ids=str)
 @pytest.mark.parametrize("rank", [1, 2])
-def test_no_positions(rank: int, shape: tuple[int, ...]):
+def test_encode_of_no_positions_is_empty(rank: int, shape: tuple[int, ...]):
     coordinates = () if rank == 1 else (rank,)
     positions = np.zeros((*shape, *coordinates), "int32")
     outputs = kp.encode(to_tensor(positions), 8, rank=rank, dtype="bfloat16")
@@ -191,45 +182,42 @@ def test_no_positions(rank: int, shape: tuple[int, ...]):
 
 
 NO_CHANNELS = {
-    "P1": (lambda: kp.PositionalEncoding1D(8), (2, 3, 0)),
-    "P2": (lambda: kp.PositionalEncoding2D(8), (2, 3, 4, 0)),
-    "Pm2": (lambda: kp.PositionalEncodingPermute2D(8), (2, 0, 3, 4)),
-    "S(P1)": (lambda: kp.Summer(kp.PositionalEncoding1D(8)), (2, 3, 0)),
+    "1d": (lambda: kp.PositionalEncoding1D(8), (2, 3, 0)),
+    "2d": (lambda: kp.PositionalEncoding2D(8), (2, 3, 4, 0)),
+    "permute2d": (lambda: kp.PositionalEncodingPermute2D(8), (2, 0, 3, 4)),
+    "sum-of-1d": (lambda: kp.Summer(kp.PositionalEncoding1D(8)), (2, 3, 0)),
 }
 
 
 @pytest.mark.parametrize("name", NO_CHANNELS)
-def test_inputs_without_channels(name: str):
+def test_an_input_without_channels_gives_an_output_without(name: str):
     make, shape = NO_CHANNELS[name]
-    assert tuple(make()(empty_input(shape)).shape) == shape
+    assert tuple(make()(zeros(*shape)).shape) == shape
 
 
-def test_inputs_without_channels_warn_where_theirs_count():
+def test_an_input_without_channels_warns_where_its_channels_count():
     layer = kp.PositionalEncoding1D()
     with pytest.warns(UserWarning, match=r"no channel for axis 0 of its 1: .*=0$"):
-        outputs = layer(empty_input((2, 3, 0)))
+        outputs = layer(zeros(2, 3, 0))
     assert tuple(outputs.shape) == (2, 3, 0)
 
 
 # Too much. In a process of its own, whose memory is limited.
 
 if sys.platform == "linux":  # the only one that keeps a process to its limit
-    import absurd
+    from helpers import out_of_memory
+    from helpers.processes import run_helper
 
     @pytest.fixture(scope="module")
     def outcomes() -> dict[str, dict[str, Any]]:
         """What comes of each of those calls, one after another in one process."""
-        output = subprocess.run(
-            [sys.executable, absurd.__file__, *absurd.TOO_MUCH],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        return json.loads(output.stdout.splitlines()[-1])
+        printed = run_helper("out_of_memory", *out_of_memory.TOO_MUCH, timeout=300)
+        return json.loads(printed.splitlines()[-1])
 
-    @pytest.mark.parametrize("name", absurd.TOO_MUCH)
-    def test_too_much_is_refused_at_once(name: str, outcomes: dict[str, Any]):
+    @pytest.mark.parametrize("name", out_of_memory.TOO_MUCH)
+    def test_sizes_beyond_the_memory_are_refused_at_once(
+        name: str, outcomes: dict[str, Any]
+    ):
         outcome = outcomes[name]
         assert {"MemoryError", "ValueError"} & set(outcome["error"]), outcome
         # Less than 0.2 s of work was measured; to fill that memory takes a minute.
@@ -238,9 +226,9 @@ if sys.platform == "linux":  # the only one that keeps a process to its limit
 
 
 @pytest.mark.parametrize("channels", [2**31, 2**40])
-def test_channels_that_nobody_has_of_inputs_that_have_few(channels: int):
+def test_huge_channels_are_cut_to_those_of_the_input(channels: int):
     """None but those of the input are made, of the frequencies that they all have."""
-    outputs = to_numpy(kp.PositionalEncoding1D(channels)(empty_input((1, 5, 8))))
+    outputs = to_numpy(kp.PositionalEncoding1D(channels)(zeros(1, 5, 8)))
     # Neighbouring wavelengths differ by a factor of 1 + 1e-8 at most.
     x = np.arange(5)[:, None]
     expected = np.tile(np.concatenate([np.sin(x), np.cos(x)], axis=1), 4)
@@ -249,31 +237,31 @@ def test_channels_that_nobody_has_of_inputs_that_have_few(channels: int):
 
 
 @pytest.mark.parametrize("shape", [(2**40, 8), (2**33, 2**33, 8)], ids=str)
-def test_a_model_for_sizes_that_nobody_has(shape: tuple[int, ...]):
+def test_a_model_may_be_built_for_huge_sizes(shape: tuple[int, ...]):
     """Which costs nothing as long as nobody runs it."""
     summer = kp.Summer(kp.PositionalEncoding(len(shape) - 1, 8))
     assert summer(keras.Input(shape)).shape == (None, *shape)
 
 
 @pytest.mark.parametrize("rank", [63, 1000, 10**9])
-def test_a_rank_that_no_array_has(rank: int):
+def test_a_rank_that_no_array_has_is_refused(rank: int):
     """Refused before there is a warning for each of its axes without a channel."""
     with pytest.raises(ValueError, match=rf"^`rank` must be .*62.*rank={rank}$"):
         kp.PositionalEncoding(rank, 8)
 
 
-def test_the_highest_rank():
+def test_the_highest_rank_is_accepted():
     layer = kp.PositionalEncoding(62, 2 * 62)
-    assert tuple(layer(empty_input((1,) * 64)).shape) == (1,) * 64
+    assert tuple(layer(zeros(*(1,) * 64)).shape) == (1,) * 64
 
 
 @pytest.mark.parametrize("rank", [63, 1000])
-def test_a_table_of_a_rank_that_no_array_has(rank: int):
+def test_a_table_of_a_rank_that_no_array_has_is_refused(rank: int):
     with pytest.raises(ValueError, match=rf"^`len\(shape\)` must .*62.*={rank}$"):
         kp.sinusoidal_table((1,) * rank, 8)
 
 
-def test_coordinates_on_more_axes_than_an_array_has():
+def test_encode_takes_coordinates_on_more_axes_than_an_array_has():
     outputs = kp.encode(np.zeros((2, 1000)), 2000, rank=1000)
     # A sine and a cosine of 0 for each.
     np.testing.assert_array_equal(to_numpy(outputs), np.tile([0, 1], (2, 1000)))
@@ -300,10 +288,10 @@ def saved(layer: keras.Layer, path: Path, change: Callable[[Record], None]) -> P
 
 
 MADE: dict[str, Callable[[], keras.Layer]] = {
-    "P1": lambda: kp.PositionalEncoding1D(8),
-    "P": lambda: kp.PositionalEncoding(1, 8),
-    "Sinusoid": lambda: kp.SinusoidEncoding(8),
-    "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(8)),
+    "1d": lambda: kp.PositionalEncoding1D(8),
+    "any-rank": lambda: kp.PositionalEncoding(1, 8),
+    "sinusoid": lambda: kp.SinusoidEncoding(8),
+    "sum-of-1d": lambda: kp.Summer(kp.PositionalEncoding1D(8)),
 }
 
 
@@ -330,81 +318,81 @@ def not_a_layer(value: Any) -> Any:
 LAYER_ONLY = r"`penc` must be a Keras layer that returns .* Received: penc="
 WRONG: dict[str, tuple[str, Callable[[Record], None], str]] = {
     "unknown-option": (
-        "P1",
+        "1d",
         with_option("stretch", 2),
         r"Unrecognized keyword arguments .*'stretch': 2",
     ),
     "unknown-option-of-a-summer": (
-        "S(P1)",
+        "sum-of-1d",
         with_option("stretch", 2),
         r"Unrecognized keyword arguments .*'stretch': 2",
     ),
     "unknown-option-of-an-inner-layer": (
-        "S(P1)",
+        "sum-of-1d",
         in_penc(with_option("stretch", 2)),
         r"Unrecognized keyword arguments .*'stretch': 2",
     ),
     "text-for-a-number": (
-        "P1",
+        "1d",
         with_option("channels", "8"),
         r"`channels` must be a positive integer or None\. Received: channels='8'",
     ),
     "real-for-an-integer": (
-        "Sinusoid",
+        "sinusoid",
         with_option("hidden_dim", 8.5),
         r"`hidden_dim` must be a positive integer\. Received: hidden_dim=8\.5",
     ),
     "record-for-a-number": (
-        "P1",
+        "1d",
         with_option("max_wavelength", {"value": 10.0}),
         r"`max_wavelength` must be a positive finite number",
     ),
     "record-for-a-number-of-an-inner-layer": (
-        "S(P1)",
+        "sum-of-1d",
         in_penc(with_option("channels", [8])),
         r"`channels` must be a positive integer or None\. Received: channels=\[8\]",
     ),
     "negative": (
-        "P1",
+        "1d",
         with_option("channels", -8),
         r"`channels` must be a positive integer or None\. Received: channels=-8",
     ),
     "unknown-word": (
-        "P1",
+        "1d",
         with_option("data_format", "channels_middle"),
         r"`data_format` must be one of 'channels_last', 'channels_first'\.",
     ),
     "integer-dtype": (
-        "P1",
+        "1d",
         with_option("dtype", "int8"),
         r"`dtype` must be a floating-point dtype",
     ),
-    "no-rank": ("P", without_option("rank"), r"missing .* argument: 'rank'"),
+    "no-rank": ("any-rank", without_option("rank"), r"missing .* argument: 'rank'"),
     "no-hidden_dim": (
-        "Sinusoid",
+        "sinusoid",
         without_option("hidden_dim"),
         r"missing .* argument: 'hidden_dim'",
     ),
-    "no-penc": ("S(P1)", without_option("penc"), LAYER_ONLY),
-    "penc-of-nothing": ("S(P1)", with_penc(None), LAYER_ONLY),
-    "penc-of-text": ("S(P1)", with_penc("PositionalEncoding1D"), LAYER_ONLY),
+    "no-penc": ("sum-of-1d", without_option("penc"), LAYER_ONLY),
+    "penc-of-nothing": ("sum-of-1d", with_penc(None), LAYER_ONLY),
+    "penc-of-text": ("sum-of-1d", with_penc("PositionalEncoding1D"), LAYER_ONLY),
     "penc-of-an-array": (
-        "S(P1)",
+        "sum-of-1d",
         with_penc(not_a_layer(np.zeros(3))),
         LAYER_ONLY,
     ),
     "penc-of-an-optimizer": (
-        "S(P1)",
+        "sum-of-1d",
         with_penc(not_a_layer(keras.optimizers.SGD())),
         LAYER_ONLY,
     ),
     "penc-of-a-policy": (
-        "S(P1)",
+        "sum-of-1d",
         with_penc(not_a_layer(keras.DTypePolicy("float32"))),
         LAYER_ONLY,
     ),
     "penc-of-an-unknown-class": (
-        "S(P1)",
+        "sum-of-1d",
         in_penc(
             lambda record: record.update(
                 class_name="X", registered_name="keras_posenc>X"
@@ -413,10 +401,10 @@ WRONG: dict[str, tuple[str, Callable[[Record], None], str]] = {
         r"Could not locate class 'X'",
     ),
     "penc-of-our-own-that-is-no-layer": (
-        "S(P1)",
+        "sum-of-1d",
         with_penc(
             {
-                "module": "keras_posenc._waves",
+                "module": WaveOptions.__module__,
                 "class_name": "WaveOptions",
                 "config": {"rank": 1},
                 "registered_name": None,
@@ -453,15 +441,15 @@ def of_module(class_name: str, config: Any) -> Callable[[Record], None]:
 
 
 CODE = {
-    "layer-of-a-module": ("P1", of_module("Runs", {})),
-    "penc-of-a-module": ("S(P1)", in_penc(of_module("Runs", {}))),
-    "penc-of-a-function": ("S(P1)", in_penc(of_module("function", "run"))),
+    "layer-of-a-module": ("1d", of_module("Runs", {})),
+    "penc-of-a-module": ("sum-of-1d", in_penc(of_module("Runs", {}))),
+    "penc-of-a-function": ("sum-of-1d", in_penc(of_module("function", "run"))),
     "dtype-of-a-module": (
-        "P1",
+        "1d",
         lambda record: of_module("Runs", {})(record["config"]["dtype"]),
     ),
     "option-of-a-module": (
-        "P1",
+        "1d",
         with_option(
             "max_wavelength",
             {"module": "leaves_its_mark", "class_name": "Runs", "config": {}},

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
+from helpers.internals import OPTION_NAMES
 from keras_posenc import plot
 from keras_posenc._command_line import main
-from keras_posenc._options import OPTION_NAMES
 
 TABLE = "table --shape 6 5 --channels 16"
 

@@ -9,17 +9,12 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import (
-    COUNTING,
-    LAYERS,
-    SUM_ROUNDING,
-    Case,
-    to_numpy,
-    to_tensor,
-)
-from gradients import gradient
-from modes import (
+
+import keras_posenc as kp
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.layer_cases import BY_NAME, Case, open_shape
+from helpers.run_modes import (
     BACKEND,
     KNOWN,
     UNKNOWN,
@@ -27,29 +22,15 @@ from modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-
-import keras_posenc as kp
-
-KINDS = {case.name: case for case in LAYERS}
-
-
-def normal(*shape: int) -> np.ndarray:
-    return np.random.default_rng(1).normal(size=shape).astype("float32")
-
-
-def open_signature(case: Case) -> tuple[int | None, ...]:
-    """The shape of the case with everything unknown but the channels."""
-    signature: list[int | None] = [None] * len(case.shape)
-    signature[case.channel_dim] = case.shape[case.channel_dim]
-    return tuple(signature)
-
+from helpers.tensors import normal, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, SUM_ROUNDING
 
 # Gradients, and functions of functions.
 
 
 def gradient_in(mode: str, case: Case, known: bool) -> Any:
     layer, x = case.make(), to_tensor(case.inputs())
-    signature = None if known else open_signature(case)
+    signature = None if known else open_shape(case)
 
     def graph_of(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if signature is None:
@@ -63,7 +44,10 @@ def gradient_in(mode: str, case: Case, known: bool) -> Any:
 
 each_summer = pytest.mark.parametrize(
     "case",
-    [KINDS[name] for name in ("S(P1)", "S(P3)", "S(Pm2)", "Sinusoid")],
+    [
+        BY_NAME[name]
+        for name in ("sum-of-1d", "sum-of-3d", "sum-of-permute2d", "sinusoid")
+    ],
     ids=lambda case: case.name,
 )
 
@@ -118,10 +102,12 @@ def mapped() -> dict[str, Transform]:
 MAPPED = mapped()
 
 
-@pytest.mark.parametrize("name", ["P2", "Pm1", "S(P1)", "S(Pm2)", "Sinusoid"])
+@pytest.mark.parametrize(
+    "name", ["2d", "permute1d", "sum-of-1d", "sum-of-permute2d", "sinusoid"]
+)
 @pytest.mark.parametrize("way", MAPPED)
 def test_for_each_of_several_batches(way: str, name: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     batches = normal(3, *case.shape)
     outputs = to_numpy(MAPPED[way](case.make())(to_tensor(batches)))
     expected = np.stack([case.expected(batch) for batch in batches])
@@ -164,9 +150,9 @@ def constant_bytes(layer: keras.Layer, shape: tuple[int, ...]) -> int:
 
 
 LARGE = {
-    "P1": lambda: kp.PositionalEncoding1D(1024),
-    "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(1024)),
-    "Sinusoid": lambda: kp.SinusoidEncoding(1024, 65_536),
+    "1d": lambda: kp.PositionalEncoding1D(1024),
+    "sum-of-1d": lambda: kp.Summer(kp.PositionalEncoding1D(1024)),
+    "sinusoid": lambda: kp.SinusoidEncoding(1024, 65_536),
 }
 
 
@@ -193,7 +179,7 @@ def test_a_large_constant_would_be_seen():
     assert constant_bytes(Stored(), (1, 5_000, 1024)) > MOST
 
 
-# U2, JAX: sides that are not known, and not taken to be equal.
+# JAX: sides that are not known, and not taken to be equal.
 
 if BACKEND == "jax":
 
@@ -202,18 +188,18 @@ if BACKEND == "jax":
         return keras.Model(inputs, layer(keras.layers.Identity()(inputs)))
 
     PLANES: dict[str, Callable[[], Any]] = {
-        "P2": lambda: kp.PositionalEncoding2D(8),
-        "S(P2)": lambda: kp.Summer(kp.PositionalEncoding2D(8)),
+        "2d": lambda: kp.PositionalEncoding2D(8),
+        "sum-of-2d": lambda: kp.Summer(kp.PositionalEncoding2D(8)),
         "model": lambda: model_of(kp.PositionalEncoding2D(8)),
-        "model-S": lambda: model_of(kp.Summer(kp.PositionalEncoding2D(8))),
+        "model-of-sum": lambda: model_of(kp.Summer(kp.PositionalEncoding2D(8))),
     }
     PERMUTED: dict[str, Callable[[], Any]] = {
-        "Pm2": lambda: kp.PositionalEncodingPermute2D(8),
-        "S(Pm2)": lambda: kp.Summer(kp.PositionalEncodingPermute2D(8)),
+        "permute2d": lambda: kp.PositionalEncodingPermute2D(8),
+        "sum-of-permute2d": lambda: kp.Summer(kp.PositionalEncodingPermute2D(8)),
     }
 
     @pytest.mark.parametrize("name", PLANES)
-    def test_U2_one_export_for_all_sides(name: str):
+    def test_one_export_serves_planes_of_any_sides(name: str):
         graph = with_unknown_sizes(PLANES[name](), "export", (None, None, None, 8))
         expected = {(2, 4, 6, 8): (4, 6), (3, 9, 5, 8): (9, 5)}
         outputs = [to_numpy(graph(to_tensor(np.zeros(s, "float32")))) for s in expected]
@@ -223,7 +209,7 @@ if BACKEND == "jax":
         assert max(errors) <= COUNTING
 
     @pytest.mark.parametrize("name", PERMUTED)
-    def test_U2_one_export_for_all_sides_channels_first(name: str):
+    def test_one_export_serves_planes_of_any_sides_channels_first(name: str):
         graph = with_unknown_sizes(PERMUTED[name](), "export", (None, 8, None, None))
         expected = {(2, 8, 4, 6): (4, 6), (3, 8, 9, 5): (9, 5)}
         outputs = [to_numpy(graph(to_tensor(np.zeros(s, "float32")))) for s in expected]
@@ -235,20 +221,20 @@ if BACKEND == "jax":
         errors = [np.abs(a - b).max() for a, b in zip(outputs, tables, strict=True)]
         assert max(errors) <= COUNTING
 
-    def test_U2_one_side_is_known():
+    def test_an_export_may_know_one_of_two_sides():
         layer = kp.PositionalEncoding2D(8)
         graph = with_unknown_sizes(layer, "export", (None, 4, None, 8))
         outputs = to_numpy(graph(to_tensor(np.zeros((2, 4, 7, 8), "float32"))))
         assert np.abs(outputs - reference.encode_2d(4, 7, 8)).max() <= COUNTING
 
 
-# U6, torch: one graph, without a break.
+# torch: one graph, without a break.
 
 if BACKEND == "torch":
     import torch
 
     @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-    def test_U6_compiled_whole_at_two_sizes(dynamic: bool):
+    def test_torch_compiles_a_layer_whole_at_two_sizes(dynamic: bool):
         layer = kp.Summer(kp.PositionalEncoding2D(64))
         graph = whole_torch_graph(layer, dynamic=dynamic)
         for x, y in ((7, 5), (300, 4)):
@@ -256,7 +242,7 @@ if BACKEND == "torch":
             expected = reference.encode_2d(x, y, 64)
             np.testing.assert_allclose(outputs, expected, rtol=0, atol=COUNTING)
 
-    def test_U6_unknown_sizes_are_compiled_once():
+    def test_torch_compiles_unknown_sizes_once():
         layer = kp.Summer(kp.PositionalEncoding1D(8))
         layer(torch.zeros(1, 3, 8))
         graph = whole_torch_graph(layer, dynamic=True)
@@ -266,7 +252,7 @@ if BACKEND == "torch":
         expected = reference.encode_1d(300, 8)
         np.testing.assert_allclose(outputs, expected, rtol=0, atol=COUNTING)
 
-    def test_U6_layers_of_different_waves_in_one_graph():
+    def test_layers_of_different_waves_share_one_torch_graph():
         first = kp.Summer(kp.PositionalEncoding1D(8))
         second = kp.Summer(kp.PositionalEncoding1D(8, max_wavelength=20.0))
         second(first(torch.zeros(1, 3, 8)))  # torch cannot build a layer in a graph
@@ -277,7 +263,7 @@ if BACKEND == "torch":
         np.testing.assert_allclose(outputs, expected, rtol=0, atol=tolerance)
 
 
-# U7, TensorFlow: one trace for all lengths.
+# TensorFlow: one trace for all lengths.
 
 if BACKEND == "tensorflow":
     import tensorflow as tf
@@ -294,12 +280,12 @@ if BACKEND == "tensorflow":
     LENGTHS = [*range(3, 12), 300]
 
     @pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
-    @pytest.mark.parametrize("name", ["P1", "Pm1", "S(P1)", "Sinusoid"])
-    def test_U7_ten_lengths_one_trace(name: str, jit_compile: bool, retracing: Any):
-        case = KINDS[name]
-        if name == "Sinusoid":
+    @pytest.mark.parametrize("name", ["1d", "permute1d", "sum-of-1d", "sinusoid"])
+    def test_ten_lengths_take_one_trace(name: str, jit_compile: bool, retracing: Any):
+        case = BY_NAME[name]
+        if name == "sinusoid":
             case = Case(name, lambda: kp.SinusoidEncoding(10), (2, 6, 10), adds=True)
-        spec = tf.TensorSpec(open_signature(case))
+        spec = tf.TensorSpec(open_shape(case))
         function = tf.function(
             case.make(), input_signature=[spec], jit_compile=jit_compile
         )
@@ -315,14 +301,14 @@ if BACKEND == "tensorflow":
         outputs = to_numpy(function(to_tensor(np.zeros(shape, "float32"))))
         return np.abs(outputs - expected).max()
 
-    def test_U7_retracing_would_be_seen(retracing: Any):
+    def test_retracing_would_be_seen(retracing: Any):
         function = tf.function(kp.PositionalEncoding1D(10))
         for length in LENGTHS:
             function(tf.zeros((2, length, 10)))
         assert function.experimental_get_tracing_count() == len(LENGTHS)
         assert retracing() != []
 
-    def test_U7_two_unknown_sides_one_trace():
+    def test_two_unknown_sides_take_one_trace():
         spec = tf.TensorSpec((None, None, None, 8))
         function = tf.function(
             kp.Summer(kp.PositionalEncoding2D(8)), input_signature=[spec]
@@ -337,7 +323,7 @@ if BACKEND == "tensorflow":
 
 if BACKEND == "jax":
 
-    def test_U7_one_trace_for_each_shape():
+    def test_jit_traces_each_shape_once():
         import jax
 
         layer = kp.Summer(kp.PositionalEncoding1D(8))

@@ -13,15 +13,22 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
-from gradients import gradient
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import assert_close
-from positions import TIMESTAMPS
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.hard_positions import TIMESTAMPS
+from helpers.position_cases import sample
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
 CHANNELS = 12
 
@@ -58,7 +65,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("kind", ["array", "tensor", "int-array", "int-tensor"])
 @pytest.mark.parametrize(("rank", "shape"), SHAPES, ids=str)
-def test_shapes(rank: int, shape: tuple[int, ...], kind: str):
+def test_values_of_any_shape_are_encoded(rank: int, shape: tuple[int, ...], kind: str):
     values = np.random.default_rng(0).uniform(-900, 900, shape)
     values = values.astype("int32" if kind.startswith("int") else "float32")
     layer = coordinates(rank=rank)
@@ -83,19 +90,19 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_values_of_python(form: str):
+def test_values_of_python_are_encoded(form: str):
     layer = coordinates()
     # The first call builds the layer.
     for _ in range(2):
         assert_close(layer(FORMS[form]), exact(FORMS[form]))
 
 
-def test_points_as_lists():
+def test_points_may_be_lists():
     points = [[0.5, 1.0], [-2.0, 3.0]]
     assert_close(coordinates(rank=2)(points), exact(points, 2))
 
 
-def test_shapes_that_change():
+def test_one_layer_takes_shapes_that_change():
     layer = coordinates()
     values = np.arange(6.0)
     for shape in ((6,), (2, 3), (1, 6, 1), ()):
@@ -152,7 +159,7 @@ def test_a_subclass_that_has_a_call_takes_what_its_parent_takes(form: str):
 
 if BACKEND == "jax":
 
-    def test_arrays_that_are_computed_again_for_gradients():
+    def test_rematerialized_arrays_keep_their_digits():
         with keras.RematScope(mode="full"):
             layer = coordinates(activity_regularizer="l2")
             places = kp.PositionalEncoding1D(CHANNELS)
@@ -163,12 +170,12 @@ if BACKEND == "jax":
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_unknown_arguments_beside_an_array():
+def test_unknown_arguments_beside_an_array_are_refused():
     with pytest.raises(TypeError, match="foo"):
         coordinates()(np.array([1.0]), foo=1)
 
 
-def test_what_a_regularizer_says_of_arrays():
+def test_a_regularizer_counts_arrays_as_it_counts_tensors():
     layer = coordinates(activity_regularizer=keras.regularizers.L2(0.5))
     values = np.array([1.0, 2.5], "float32")
     losses = []
@@ -189,14 +196,14 @@ def test_coordinates_without_a_channel_warn():
 
 
 @pytest.mark.parametrize("keyword", [False, True])
-def test_a_variable(keyword: bool):
+def test_a_variable_is_encoded(keyword: bool):
     values = keras.Variable(np.array([1.0, 2.5], "float32"))
     layer = coordinates()
     outputs = layer(inputs=values) if keyword else layer(values)
     assert_close(outputs, exact([1.0, 2.5]))
 
 
-def test_the_numbers_of_encode():
+def test_the_layer_has_the_numbers_of_encode():
     values = np.random.default_rng(0).uniform(-900, 900, (5, 2))
     options = {"max_wavelength": [100.0, 7.0], "layout": "concatenated", "scale": 0.3}
     outputs = coordinates(rank=2, **options)(values)
@@ -204,7 +211,7 @@ def test_the_numbers_of_encode():
     np.testing.assert_array_equal(to_numpy(outputs), to_numpy(expected))
 
 
-def test_the_numbers_of_the_layer_of_places():
+def test_the_layer_has_the_numbers_of_the_layer_of_places():
     layer = kp.PositionalEncoding2D(CHANNELS)
     places = to_numpy(layer(np.zeros((1, 4, 5, CHANNELS), "float32")))[0]
     points = np.stack(np.meshgrid(np.arange(4), np.arange(5), indexing="ij"), axis=-1)
@@ -236,20 +243,12 @@ DTYPES = ["int8", "uint8", "int32", "float16", "bfloat16", "float32"]
 
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_inputs_of_every_dtype(dtype: str, kind: str):
+def test_inputs_may_have_every_dtype(dtype: str, kind: str):
     values = np.array([0, 1, 2, 3, 100, 127])  # all of them have these
     typed = values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     outputs = coordinates()(typed if kind == "array" else to_tensor(values, dtype))
     assert dtype_of(outputs) == "float32"
     assert_close(outputs, exact(values))
-
-
-@pytest.fixture
-def global_policy():
-    """Sets Keras's global policy, and resets it afterwards."""
-    before = keras.config.dtype_policy()
-    yield keras.config.set_dtype_policy
-    keras.config.set_dtype_policy(before)
 
 
 # 1001 is no number of bfloat16: it would become 1000.
@@ -260,7 +259,9 @@ POLICIES = ["float16", "bfloat16", "mixed_float16", "mixed_bfloat16"]
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("everywhere", [False, True], ids=["argument", "global"])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_half_precision(policy: str, everywhere: bool, kind: str, global_policy: Any):
+def test_half_precision_rounds_the_encoding_and_not_the_values(
+    policy: str, everywhere: bool, kind: str, global_policy: Any
+):
     if everywhere:
         global_policy(policy)
     layer = coordinates() if everywhere else coordinates(dtype=policy)
@@ -271,7 +272,7 @@ def test_half_precision(policy: str, everywhere: bool, kind: str, global_policy:
         assert_close(outputs, exact(ODD), ROUNDING[dtype])
 
 
-def test_half_precision_in_a_model(global_policy: Any):
+def test_half_precision_rounds_no_values_in_a_model(global_policy: Any):
     global_policy("mixed_bfloat16")
     inputs = keras.Input(())
     model = keras.Model(inputs, coordinates()(inputs))
@@ -280,7 +281,7 @@ def test_half_precision_in_a_model(global_policy: Any):
     assert_close(outputs, exact(ODD), ROUNDING["bfloat16"])
 
 
-def test_float64():
+def test_float64_is_right_to_the_digits_of_float64():
     outputs = coordinates(dtype="float64")(np.array([0.5, 1e4]))
     assert dtype_of(outputs) == ("float32" if BACKEND == "jax" else "float64")
     atol = COUNTING if BACKEND == "jax" else ROUNDING["float64"]
@@ -298,14 +299,10 @@ over_graphs = pytest.mark.parametrize("name", GRAPHS)
 over_dtypes = pytest.mark.parametrize("dtype", ["int32", "float32"])
 
 
-def sample(shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray:
-    return np.random.default_rng(0).uniform(-900, 900, shape).astype(dtype)
-
-
 @pytest.mark.parametrize("mode", KNOWN)
 @over_dtypes
 @over_graphs
-def test_graphs(name: str, dtype: str, mode: str):
+def test_a_graph_encodes_values(name: str, dtype: str, mode: str):
     rank, shape = GRAPHS[name]
     layer, values = coordinates(rank=rank), sample(shape, dtype)
     layer(values)
@@ -315,7 +312,7 @@ def test_graphs(name: str, dtype: str, mode: str):
 
 @pytest.mark.parametrize("mode", UNKNOWN)
 @over_graphs
-def test_graphs_that_know_no_sizes(name: str, mode: str):
+def test_a_graph_that_knows_no_sizes_encodes_values(name: str, mode: str):
     rank, shape = GRAPHS[name]
     layer, values = coordinates(rank=rank), sample(shape)
     layer(values)
@@ -327,7 +324,7 @@ def test_graphs_that_know_no_sizes(name: str, mode: str):
 
 # torch.compile makes no layers of Keras.
 @pytest.mark.parametrize("mode", [mode for mode in KNOWN if mode != "dynamo"])
-def test_a_layer_that_is_made_in_a_graph(mode: str):
+def test_a_layer_may_be_made_in_a_graph(mode: str):
     values = sample((4,))
     function = with_known_sizes(lambda x: coordinates()(x), mode)
     assert_close(function(to_tensor(values)), exact(values))
@@ -344,7 +341,7 @@ def slopes(values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", KNOWN)
-def test_gradient(mode: str):
+def test_gradients_flow_to_values(mode: str):
     layer, values = coordinates(), sample((4,))
     layer(values)
     found = gradient(with_known_sizes(layer, mode), to_tensor(values))
@@ -365,7 +362,7 @@ INPUTS = {
 
 @over_dtypes
 @pytest.mark.parametrize("name", INPUTS)
-def test_models(name: str, dtype: str, tmp_path: Path):
+def test_a_model_of_values_is_saved_and_cloned(name: str, dtype: str, tmp_path: Path):
     rank, symbolic, shape = INPUTS[name]
     inputs = keras.Input(symbolic, dtype=dtype)
     model = keras.Model(inputs, coordinates(rank=rank)(inputs))
@@ -390,7 +387,7 @@ def denoiser() -> keras.Model:
     return keras.Model([noisy, steps], keras.layers.Dense(5)(hidden))
 
 
-def test_timesteps_of_diffusion(tmp_path: Path):
+def test_a_denoiser_is_trained_on_timesteps(tmp_path: Path):
     keras.utils.set_random_seed(0)
     model = denoiser()
     model.compile("sgd", "mse")
@@ -405,7 +402,7 @@ def test_timesteps_of_diffusion(tmp_path: Path):
     np.testing.assert_array_equal(loaded.predict([same, steps], verbose=0), outputs)
 
 
-def test_in_sequential_and_time_distributed():
+def test_sequential_and_time_distributed_take_the_layer():
     values = sample((2, 3))
     model = keras.Sequential([keras.Input((3,)), coordinates()])
     assert_close(to_tensor(model.predict(values, verbose=0)), exact(values))
@@ -425,7 +422,7 @@ class MasksZeros(keras.layers.Layer):
         return ops.not_equal(inputs, 0)
 
 
-def test_masks_pass():
+def test_masks_pass_through():
     values = np.array([[0.5, 2.0, 0.0], [1.0, 0.0, 0.0]], "float32")
     pooled = keras.layers.GlobalAveragePooling1D()(
         coordinates()(MasksZeros()(to_tensor(values)))
@@ -435,7 +432,7 @@ def test_masks_pass():
     assert_close(pooled, np.stack(expected))
 
 
-def test_masks_pass_in_a_model():
+def test_masks_pass_through_in_a_model():
     inputs = keras.Input((3,))
     hidden = coordinates()(MasksZeros()(inputs))
     model = keras.Model(inputs, keras.layers.GlobalAveragePooling1D()(hidden))
@@ -461,7 +458,7 @@ CONFIGS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("built", [False, True], ids=["before-build", "after-build"])
 @pytest.mark.parametrize("name", CONFIGS)
-def test_config(name: str, built: bool):
+def test_the_config_rebuilds_the_layer(name: str, built: bool):
     layer = CONFIGS[name]()
     values = sample((4, 2))
     before = layer.get_config()
@@ -481,25 +478,25 @@ def test_config(name: str, built: bool):
     [lambda layer: pickle.loads(pickle.dumps(layer)), copy.deepcopy],
     ids=["pickle", "deepcopy"],
 )
-def test_copies(duplicate: Callable[[Any], Any]):
+def test_copies_return_the_same(duplicate: Callable[[Any], Any]):
     layer, values = coordinates(), sample((4,))
     layer(values)
     found = duplicate(layer)(values)
     np.testing.assert_array_equal(to_numpy(found), to_numpy(layer(values)))
 
 
-def test_no_weights():
+def test_the_layer_has_no_weights():
     layer = coordinates()
     layer(sample((4,)))
     assert layer.weights == layer.variables == []
 
 
-def test_attributes():
+def test_options_are_attributes():
     layer = coordinates(rank=2, scale=3)
     assert (layer.channels, layer.rank, layer.scale) == (CHANNELS, 2, 3.0)
 
 
-def test_registered_under_the_package():
+def test_the_layer_is_registered_under_the_package():
     name = keras.saving.get_registered_name(kp.CoordinateEncoding)
     assert name == "keras_posenc>CoordinateEncoding"
 
@@ -521,7 +518,7 @@ BAD_ARGUMENTS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_ARGUMENTS)
-def test_bad_arguments(name: str):
+def test_bad_arguments_are_refused(name: str):
     arguments, error, message = BAD_ARGUMENTS[name]
     with pytest.raises(error, match=message):
         coordinates(**arguments)
@@ -546,7 +543,7 @@ BAD_INPUTS: dict[str, tuple[int, Any, type[Exception], str]] = {
 
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize("name", BAD_INPUTS)
-def test_bad_inputs(name: str, built: bool):
+def test_bad_inputs_are_refused(name: str, built: bool):
     rank, inputs, error, message = BAD_INPUTS[name]
     layer = coordinates(rank=rank)
     if built:
@@ -555,7 +552,7 @@ def test_bad_inputs(name: str, built: bool):
         layer(inputs)
 
 
-def test_bad_tensors():
+def test_bad_tensors_are_refused():
     with pytest.raises(TypeError, match="`inputs` must be integers or real numbers"):
         coordinates()(to_tensor(np.array([True])))
     with pytest.raises(ValueError, match=r"`inputs` must have shape \(\.\.\., 2\)"):
@@ -563,12 +560,12 @@ def test_bad_tensors():
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (None,)], ids=str)
-def test_bad_symbolic_inputs(shape: tuple[int | None, ...]):
+def test_bad_symbolic_inputs_are_refused(shape: tuple[int | None, ...]):
     with pytest.raises(ValueError, match=r"`inputs` must have shape \(\.\.\., 2\)"):
         coordinates(rank=2)(keras.Input(shape))
 
 
-def test_inputs_of_another_shape_on_a_later_call():
+def test_inputs_of_another_shape_are_refused_on_a_later_call():
     layer = coordinates(rank=2)
     layer(np.zeros((4, 2)))
     with pytest.raises(ValueError, match="Received: inputs of shape"):

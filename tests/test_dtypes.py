@@ -8,12 +8,14 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, Case, dtype_of, each_encoder, each_layer, to_numpy
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import Case, each_encoder, each_layer
+from helpers.run_modes import BACKEND
+from helpers.tensors import available, dtype_of, to_numpy
+from helpers.tolerances import COUNTING, ROUNDING
 
-BACKEND = keras.backend.backend()
 INTEGERS = ["int8", "int32", "int64", "uint8", "bool"]
 POLICIES = {
     "mixed_bfloat16": "bfloat16",
@@ -39,13 +41,8 @@ def backend_dtype(name: str) -> Any:
     return getattr(jnp, name)
 
 
-def available(dtype: str) -> str:
-    """JAX runs without 64-bit numbers unless told otherwise."""
-    return "float32" if (BACKEND, dtype) == ("jax", "float64") else dtype
-
-
 @pytest.mark.parametrize("policy", POLICIES)
-def test_D1_long_sequences_keep_their_positions(policy: str):
+def test_long_sequences_have_distinct_positions_in_every_policy(policy: str):
     outputs = kp.PositionalEncoding1D(64, dtype=policy)(np.zeros((1, 4096, 64)))
     dtype = POLICIES[policy]
     assert dtype_of(outputs) == dtype
@@ -57,7 +54,7 @@ def test_D1_long_sequences_keep_their_positions(policy: str):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_D1_also_where_the_length_is_unknown(policy: str):
+def test_long_sequences_are_exact_where_the_length_is_unknown(policy: str):
     inputs = keras.Input((None, 64))
     model = keras.Model(inputs, kp.PositionalEncoding1D(64, dtype=policy)(inputs))
     table = model.predict(np.zeros((1, 4096, 64), "float32"), verbose=0)[0]
@@ -79,7 +76,7 @@ def test_error_and_dtype_under_every_policy(case: Case, policy: str):
 
 @each_encoder
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_D2_integer_inputs_get_a_floating_encoding(case: Case, dtype: str):
+def test_integer_inputs_get_a_floating_encoding(case: Case, dtype: str):
     inputs = np.ones(case.shape, dtype)
     outputs = case.make()(inputs)
     assert dtype_of(outputs) == "float32"
@@ -88,7 +85,7 @@ def test_D2_integer_inputs_get_a_floating_encoding(case: Case, dtype: str):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_D3_a_summer_makes_integers_floats_eagerly(dtype: str):
+def test_a_summer_makes_integers_floats_eagerly(dtype: str):
     outputs = kp.Summer(kp.PositionalEncoding1D(8))(np.ones((2, 6, 8), dtype))
     assert dtype_of(outputs) == "float32"
     error = np.abs(to_numpy(outputs) - 1 - reference.encode_1d(6, 8)).max()
@@ -100,7 +97,7 @@ def test_D3_a_summer_makes_integers_floats_eagerly(dtype: str):
     "dtype",
     [dtype for dtype in INTEGERS if (BACKEND, dtype) != ("jax", "int64")],
 )
-def test_D3_a_summer_makes_integers_floats_in_a_model(dtype: str):
+def test_a_summer_makes_integers_floats_in_a_model(dtype: str):
     inputs = keras.Input((6, 8), dtype=dtype)
     outputs = kp.Summer(kp.PositionalEncoding1D(8))(inputs)
     assert dtype_of(outputs) == "float32"
@@ -111,31 +108,15 @@ def test_D3_a_summer_makes_integers_floats_in_a_model(dtype: str):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_D3_sinusoid_encoding_too(dtype: str):
+def test_sinusoid_encoding_makes_integers_floats(dtype: str):
     outputs = kp.SinusoidEncoding(8)(np.zeros((2, 6, 8), dtype))
     assert dtype_of(outputs) == "float32"
     error = np.abs(to_numpy(outputs) - reference.encode_1d(6, 8)).max()
     assert error <= ROUNDING["float32"]
 
 
-@pytest.fixture
-def mixed_bfloat16():
-    yield from _global_policy("mixed_bfloat16")
-
-
-@pytest.fixture
-def mixed_float16():
-    yield from _global_policy("mixed_float16")
-
-
-def _global_policy(name: str):
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name)
-    yield name
-    keras.config.set_dtype_policy(before)
-
-
-def test_D4_a_float32_encoding_in_a_bfloat16_sum(mixed_bfloat16: str):
+def test_a_float32_encoding_is_rounded_once_in_a_bfloat16_sum(global_policy: Any):
+    global_policy("mixed_bfloat16")
     outputs = kp.Summer(kp.PositionalEncoding1D(64, dtype="float32"))(
         np.zeros((1, 600, 64), "float32")
     )
@@ -144,7 +125,8 @@ def test_D4_a_float32_encoding_in_a_bfloat16_sum(mixed_bfloat16: str):
     assert error <= ROUNDING["bfloat16"]
 
 
-def test_D4_a_foreign_float32_layer_in_a_bfloat16_sum(mixed_bfloat16: str):
+def test_an_inner_float32_layer_is_added_in_bfloat16(global_policy: Any):
+    global_policy("mixed_bfloat16")
     summer = kp.Summer(keras.layers.Dense(8, dtype="float32"))
     assert dtype_of(summer(np.ones((2, 5, 8), "float32"))) == "bfloat16"
 
@@ -156,7 +138,8 @@ def test_the_dtype_of_the_inner_layer_rounds_its_encoding():
     np.testing.assert_array_equal(outputs, expected.astype("float64"))
 
 
-def test_D5_summer_then_dense_under_mixed_float16(mixed_float16: str):
+def test_summer_then_dense_is_trained_under_mixed_float16(global_policy: Any):
+    global_policy("mixed_float16")
     inputs = keras.Input((6, 64))
     x = kp.Summer(kp.PositionalEncoding1D(64))(inputs)
     model = keras.Model(inputs, keras.layers.Dense(3)(x))
@@ -181,7 +164,7 @@ WAYS = {
 @pytest.mark.parametrize("argument", ["dtype", "dtype_override"])
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("way", WAYS)
-def test_D6_every_way_to_name_a_dtype(way: str, name: str, argument: str):
+def test_a_dtype_may_be_named_in_every_way(way: str, name: str, argument: str):
     layer = kp.TFPositionalEncoding1D(8, **{argument: WAYS[way](name)})
     assert layer.compute_dtype == name
     assert dtype_of(layer(np.zeros((1, 4, 8), "float32"))) == available(name)
@@ -190,23 +173,23 @@ def test_D6_every_way_to_name_a_dtype(way: str, name: str, argument: str):
 
 
 @each_layer
-def test_D6_dtype_override_on_every_layer(case: Case):
+def test_every_layer_takes_dtype_override(case: Case):
     layer = case.make(dtype_override=backend_dtype("float16"))
     assert dtype_of(layer(np.zeros(case.shape, "float32"))) == "float16"
 
 
-def test_D6_positional_dtype_override_as_in_positional_encodings():
+def test_dtype_override_is_the_second_positional_argument():
     layer = kp.PositionalEncoding1D(8, "float16")
     assert layer.compute_dtype == "float16"
 
 
 @pytest.mark.parametrize("name", ["mixed_bfloat16", "float64"])
-def test_D6_both_names_with_the_same_value(name: str):
+def test_dtype_and_dtype_override_may_agree(name: str):
     layer = kp.PositionalEncoding1D(8, name, dtype=keras.DTypePolicy(name))
     assert layer.dtype_policy.name == name
 
 
-def test_D6_two_different_dtypes_are_an_error():
+def test_dtype_and_dtype_override_may_not_differ():
     with pytest.raises(
         ValueError,
         match=r"`dtype` and `dtype_override` are two names .* "
@@ -217,24 +200,24 @@ def test_D6_two_different_dtypes_are_an_error():
 
 @each_layer
 @pytest.mark.parametrize("dtype", ["int32", np.int64, "bool", "complex64", "flaot32"])
-def test_D6_a_dtype_that_is_no_float_is_an_error(case: Case, dtype: Any):
+def test_a_dtype_that_is_no_float_is_an_error(case: Case, dtype: Any):
     message = r"`dtype` must be a floating-point dtype .* Received: dtype=.*"
     with pytest.raises(ValueError, match=message):
         case.make(dtype=dtype)
 
 
-def test_D6_a_quantized_policy_is_an_error():
+def test_a_quantized_policy_is_an_error():
     with pytest.raises(ValueError, match=r"not quantized\. Received: dtype='int8_from"):
         kp.PositionalEncoding1D(8, dtype="int8_from_float32")
 
 
-def test_D6_a_policy_map_under_both_names():
+def test_a_policy_map_may_come_under_both_names():
     policies = keras.dtype_policies.DTypePolicyMap(default_policy="mixed_bfloat16")
     layer = kp.PositionalEncoding1D(8, policies, dtype=policies)
     assert dtype_of(layer(np.zeros((1, 4, 8), "float32"))) == "bfloat16"
 
 
-def test_D7_float64():
+def test_float64_is_right_to_the_digits_of_float64():
     outputs = kp.PositionalEncoding1D(16, dtype="float64")(np.zeros((1, 2000, 16)))
     error = np.abs(to_numpy(outputs)[0] - reference.encode_1d(2000, 16)).max()
     # On JAX without its 64-bit mode the numbers are float32, as the README says.
@@ -242,7 +225,7 @@ def test_D7_float64():
     assert error <= ROUNDING[available("float64")]
 
 
-def test_D8_a_bfloat16_layer_leaves_a_float32_layer_exact():
+def test_a_bfloat16_layer_leaves_a_float32_layer_exact():
     inputs = np.zeros((1, 300, 16), "float32")
     kp.PositionalEncoding1D(16, dtype="bfloat16")(inputs)
     outputs = to_numpy(kp.PositionalEncoding1D(16, dtype="float32")(inputs))[0]

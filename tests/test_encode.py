@@ -11,11 +11,14 @@ import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
-from gradients import gradient
 from keras import ops
-from modes import (
+
+import keras_posenc as kp
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.position_cases import grid_positions, sample
+from helpers.reference import exact_1d
+from helpers.run_modes import (
     BACKEND,
     KNOWN,
     UNKNOWN,
@@ -23,8 +26,8 @@ from modes import (
     with_known_sizes,
     with_unknown_sizes,
 )
-
-import keras_posenc as kp
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING
 
 # Shapes.
 
@@ -46,10 +49,6 @@ FORMS = {
 }
 
 
-def exact(positions: Any, channels: int) -> np.ndarray:
-    return reference.exact_1d(np.asarray(positions, "float64"), channels)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_positions_in_any_form(form: str):
     positions, shape = FORMS[form]
@@ -57,7 +56,7 @@ def test_positions_in_any_form(form: str):
     assert ops.is_tensor(outputs)
     assert dtype_of(outputs) == "float32"
     assert tuple(outputs.shape) == (*shape, 8)
-    expected = exact(positions, 8)
+    expected = exact_1d(positions, 8)
     np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=COUNTING)
 
 
@@ -75,7 +74,7 @@ def test_tensors_of_any_shape(name: str):
     positions = TENSORS[name]
     outputs = kp.encode(to_tensor(positions), 8)
     assert tuple(outputs.shape) == (*positions.shape, 8)
-    expected = exact(positions, 8)
+    expected = exact_1d(positions, 8)
     np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=COUNTING)
 
 
@@ -102,16 +101,16 @@ def test_positions_on_several_axes(rank: int, shape: tuple[int, ...], kind: str)
     np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=COUNTING)
 
 
-def test_a_variable():
+def test_a_variable_is_encoded():
     positions = keras.Variable(np.array([1.0, 2.5], "float32"))
     outputs = to_numpy(kp.encode(positions, 8))
-    np.testing.assert_allclose(outputs, exact([1.0, 2.5], 8), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs, exact_1d([1.0, 2.5], 8), rtol=0, atol=COUNTING)
 
 
-def test_a_list_of_tensors():
+def test_a_list_of_tensors_is_encoded():
     positions = [ops.ones(()), 2 * ops.ones(())]
     outputs = to_numpy(kp.encode(positions, 8))
-    np.testing.assert_allclose(outputs, exact([1.0, 2.0], 8), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs, exact_1d([1.0, 2.0], 8), rtol=0, atol=COUNTING)
 
 
 # In a model.
@@ -127,10 +126,6 @@ each_input = pytest.mark.parametrize("name", INPUTS)
 each_kind_of_number = pytest.mark.parametrize("dtype", ["int32", "float32"])
 
 
-def values(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    return np.random.default_rng(0).uniform(-900, 900, shape).astype(dtype)
-
-
 def model_of(name: str, dtype: str, compute_dtype: str = "float32") -> keras.Model:
     rank, shape, _ = INPUTS[name]
     inputs = keras.Input(shape, dtype=dtype)
@@ -140,22 +135,22 @@ def model_of(name: str, dtype: str, compute_dtype: str = "float32") -> keras.Mod
 
 @each_input
 @each_kind_of_number
-def test_in_a_functional_model(name: str, dtype: str):
+def test_a_functional_model_encodes_its_input(name: str, dtype: str):
     rank, shape, given = INPUTS[name]
     model = model_of(name, dtype)
     assert model.outputs[0].shape == (None, *(shape[:-1] if rank > 1 else shape), 12)
     assert dtype_of(model.outputs[0]) == "float32"
-    positions = values(given, dtype)
+    positions = sample(given, dtype)
     outputs = model.predict(positions, verbose=0)
     eager = to_numpy(kp.encode(positions, 12, rank=rank))
     np.testing.assert_allclose(outputs, eager, rtol=0, atol=COUNTING)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "mixed_bfloat16"])
-def test_in_a_functional_model_of_half_precision(dtype: str):
+def test_a_functional_model_encodes_in_half_precision(dtype: str):
     model = model_of("sequence", "float32", dtype)
     assert dtype_of(model.outputs[0]) == dtype.removeprefix("mixed_")
-    positions = values((2, 5), "float32")
+    positions = sample((2, 5), "float32")
     outputs = to_numpy(model(positions))
     expected = to_numpy(kp.encode(positions, 12, dtype=dtype))
     np.testing.assert_array_equal(outputs, expected)
@@ -166,17 +161,13 @@ def test_a_functional_model_is_saved(name: str, tmp_path: Any):
     model = model_of(name, "float32")
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    positions = values(INPUTS[name][2], "float32")
+    positions = sample(INPUTS[name][2], "float32")
     np.testing.assert_array_equal(
         loaded.predict(positions, verbose=0), model.predict(positions, verbose=0)
     )
 
 
 # The same numbers as elsewhere.
-
-
-def grid(*sizes: int) -> np.ndarray:
-    return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), axis=-1)
 
 
 TABLES = {"1D": (50,), "2D": (9, 5), "3D": (4, 5, 3), "4D": (2, 3, 4, 2)}
@@ -191,7 +182,11 @@ LAYERS = {
 
 def places(name: str) -> np.ndarray:
     """The integer positions of a grid, without an axis of one for a sequence."""
-    return grid(*TABLES[name])[..., 0] if name == "1D" else grid(*TABLES[name])
+    return (
+        grid_positions(*TABLES[name])[..., 0]
+        if name == "1D"
+        else grid_positions(*TABLES[name])
+    )
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -273,13 +268,13 @@ SMALL = [0, 1, 2, 3, 100, 127]
 def test_arrays_of_every_dtype(dtype: str):
     positions = np.array(SMALL).astype(FLOATS.get(dtype, dtype))
     outputs = to_numpy(kp.encode(positions, 8))
-    np.testing.assert_allclose(outputs, exact(SMALL, 8), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs, exact_1d(SMALL, 8), rtol=0, atol=COUNTING)
 
 
 @pytest.mark.parametrize("dtype", TENSOR_DTYPES)
 def test_tensors_of_every_dtype(dtype: str):
     outputs = to_numpy(kp.encode(to_tensor(np.array(SMALL), dtype), 8))
-    np.testing.assert_allclose(outputs, exact(SMALL, 8), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs, exact_1d(SMALL, 8), rtol=0, atol=COUNTING)
 
 
 def ends(dtype: str) -> np.ndarray:
@@ -350,14 +345,6 @@ def test_positions_beyond_all_sense_raise_nothing(position: float):
 # The dtype of the result.
 
 
-@pytest.fixture
-def global_policy():
-    """Sets Keras's global policy, and resets it afterwards."""
-    before = keras.config.dtype_policy()
-    yield keras.config.set_dtype_policy
-    keras.config.set_dtype_policy(before)
-
-
 POSITIONS = np.array([0.0, 1.0, -2.5, 77.0, 1e4, 123456.78], "float32")
 DTYPES = {
     "str": ("float16", "float16"),
@@ -372,14 +359,14 @@ DTYPES = {
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
 @pytest.mark.parametrize("name", DTYPES)
-def test_dtype(name: str, tensor: bool):
+def test_the_result_has_the_dtype_that_is_asked_for(name: str, tensor: bool):
     dtype, expected = DTYPES[name]
     positions = to_tensor(POSITIONS) if tensor else POSITIONS
     assert dtype_of(kp.encode(positions, 8, dtype=dtype)) == expected
 
 
 @pytest.mark.parametrize("policy", ["float16", "mixed_bfloat16", "float32"])
-def test_no_dtype_is_that_of_the_global_policy(policy: str, global_policy: Any):
+def test_without_a_dtype_the_global_policy_holds(policy: str, global_policy: Any):
     global_policy(policy)
     outputs = kp.encode(POSITIONS, 8)
     assert dtype_of(outputs) == policy.removeprefix("mixed_")
@@ -404,7 +391,7 @@ def test_half_precision_rounds_the_numbers_of_float32_once(dtype: str, given: st
 
 def exact_gradient(positions: np.ndarray, channels: int) -> np.ndarray:
     """Of the sum of the encoding of each position: f * cos for a sine, -f * sin."""
-    encoding = exact(positions, channels)
+    encoding = exact_1d(positions, channels)
     frequency = 10000.0 ** -(np.arange(channels // 2) / (channels // 2))
     slopes = encoding[..., 1::2] - encoding[..., 0::2]
     return (slopes * frequency).sum(axis=-1)
@@ -489,7 +476,7 @@ if BACKEND == "torch":
         with torch.autocast("cpu", torch.bfloat16):
             outputs = kp.encode(positions, 8)
         assert dtype_of(outputs) == "float32"
-        expected = exact(to_numpy(positions), 8)
+        expected = exact_1d(to_numpy(positions), 8)
         np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=COUNTING)
 
 
@@ -498,8 +485,8 @@ if BACKEND == "torch":
 
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("mode", KNOWN)
-def test_in_a_graph(mode: str, rank: int):
-    positions = values((5, rank) if rank > 1 else (5,), "float32")
+def test_a_graph_encodes_positions(mode: str, rank: int):
+    positions = sample((5, rank) if rank > 1 else (5,), "float32")
     graph = with_known_sizes(lambda p: kp.encode(p, 12, rank=rank), mode)
     expected = reference.exact(positions.reshape(5, rank), 12)
     np.testing.assert_allclose(
@@ -509,21 +496,20 @@ def test_in_a_graph(mode: str, rank: int):
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_in_a_graph_that_does_not_know_how_many(mode: str, dtype: str):
+def test_a_graph_that_knows_no_size_encodes_positions(mode: str, dtype: str):
     graph = with_unknown_sizes(lambda p: kp.encode(p, 12), mode, (None, None), dtype)
-    given = [values(shape, dtype) for shape in ((2, 5), (3, 7))]
+    given = [sample(shape, dtype) for shape in ((2, 5), (3, 7))]
     errors = [
-        np.abs(to_numpy(graph(to_tensor(positions))) - exact(positions, 12)).max()
-        for positions in given
+        np.abs(to_numpy(graph(to_tensor(p))) - exact_1d(p, 12)).max() for p in given
     ]
     assert max(errors) <= COUNTING
 
 
 def errors_for_values(graph: Any, dtype: str) -> list[float]:
     """For three calls with positions of the same shape."""
-    given = [values((6,), dtype) + 1000 * number for number in range(3)]
+    given = [sample((6,), dtype) + 1000 * number for number in range(3)]
     outputs = [to_numpy(graph(to_tensor(positions))) for positions in given]
-    expected = [exact(positions, 12) for positions in given]
+    expected = [exact_1d(positions, 12) for positions in given]
     return [np.abs(a - b).max() for a, b in zip(outputs, expected, strict=True)]
 
 
@@ -572,7 +558,7 @@ if BACKEND != "torch":  # torch.compile cannot follow what NumPy knows of an arr
 
     @pytest.mark.parametrize("name", CONSTANTS)
     @pytest.mark.parametrize("mode", KNOWN[1:])
-    def test_positions_of_the_host_in_a_graph(mode: str, name: str):
+    def test_a_graph_has_positions_of_the_host_as_constants(mode: str, name: str):
         positions = CONSTANTS[name]
         graph = with_known_sizes(lambda x: x + kp.encode(positions, 8), mode)
         outputs = to_numpy(graph(to_tensor(np.zeros(8, "float32"))))
@@ -585,20 +571,20 @@ if BACKEND != "torch":  # torch.compile cannot follow what NumPy knows of an arr
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf], ids=str)
-def test_no_number_gives_nan_in_its_place_alone(value: float, tensor: bool):
+def test_nan_and_infinity_give_nan_in_their_place_alone(value: float, tensor: bool):
     positions = np.array([1.0, value, 2.0], "float32")
     outputs = to_numpy(kp.encode(to_tensor(positions) if tensor else positions, 8))
     assert np.isnan(outputs[1]).all()
     np.testing.assert_allclose(
-        outputs[[0, 2]], exact([1.0, 2.0], 8), rtol=0, atol=COUNTING
+        outputs[[0, 2]], exact_1d([1.0, 2.0], 8), rtol=0, atol=COUNTING
     )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
-def test_no_number_on_one_axis_leaves_the_other(value: float):
+def test_nan_and_infinity_on_one_axis_leave_the_other(value: float):
     outputs = to_numpy(kp.encode([[value, 2.0]], 8, rank=2))[0]
     assert np.isnan(outputs[:4]).all()
-    np.testing.assert_allclose(outputs[4:], exact(2.0, 4), rtol=0, atol=COUNTING)
+    np.testing.assert_allclose(outputs[4:], exact_1d(2.0, 4), rtol=0, atol=COUNTING)
 
 
 # Errors.
@@ -622,7 +608,7 @@ BAD_POSITIONS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_POSITIONS)
-def test_positions_that_are_no_numbers(name: str):
+def test_positions_that_are_no_numbers_are_refused(name: str):
     positions, dtype = BAD_POSITIONS[name]
     with pytest.raises(
         TypeError,
@@ -633,7 +619,7 @@ def test_positions_that_are_no_numbers(name: str):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "complex64"])
-def test_tensors_that_are_no_numbers(dtype: str):
+def test_tensors_that_are_no_numbers_are_refused(dtype: str):
     positions = to_tensor(np.zeros(3, dtype))
     with pytest.raises(
         TypeError, match=rf"^`positions` must be .* of dtype .*{dtype}.*$"
@@ -641,7 +627,7 @@ def test_tensors_that_are_no_numbers(dtype: str):
         kp.encode(positions, 8)
 
 
-def test_inputs_of_a_model_that_are_no_numbers():
+def test_inputs_of_a_model_that_are_no_numbers_are_refused():
     with pytest.raises(TypeError, match=r"^`positions` must be .* of dtype bool$"):
         kp.encode(keras.Input((3,), dtype="bool"), 8)
 
@@ -657,7 +643,7 @@ WRONG_SHAPES = {
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
 @pytest.mark.parametrize("name", WRONG_SHAPES)
-def test_positions_of_another_rank(name: str, tensor: bool):
+def test_positions_of_another_rank_are_refused(name: str, tensor: bool):
     positions, rank, shape = WRONG_SHAPES[name]
     if tensor:
         positions = to_tensor(np.asarray(positions, "float32"))
@@ -669,13 +655,13 @@ def test_positions_of_another_rank(name: str, tensor: bool):
         kp.encode(positions, 8, rank=rank)
 
 
-def test_inputs_of_a_model_whose_coordinates_are_not_counted():
+def test_inputs_of_a_model_with_an_unknown_number_of_coordinates_are_refused():
     message = r"^`positions` must have shape .* of shape \(None, None, None\)$"
     with pytest.raises(ValueError, match=message):
         kp.encode(keras.Input((None, None)), 8, rank=2)
 
 
-def test_a_ragged_list():
+def test_a_ragged_list_is_refused():
     with pytest.raises(ValueError, match=r"^`positions` must .* Received: positions="):
         kp.encode([[1, 2], [3]], 8)
 
@@ -685,7 +671,9 @@ BAD_INTEGERS = [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, Type
 
 @pytest.mark.parametrize(("value", "error"), BAD_INTEGERS, ids=repr)
 @pytest.mark.parametrize("argument", ["channels", "rank"])
-def test_bad_channels_and_ranks(argument: str, value: Any, error: type[Exception]):
+def test_bad_channels_and_ranks_are_refused(
+    argument: str, value: Any, error: type[Exception]
+):
     arguments = {"channels": 8, "rank": 1, argument: value}
     message = (
         rf"^`{argument}` must be a positive integer\. Received: {argument}={value}$"
@@ -694,14 +682,14 @@ def test_bad_channels_and_ranks(argument: str, value: Any, error: type[Exception
         kp.encode([1, 2], **arguments)
 
 
-def test_no_channels():
+def test_channels_none_is_refused():
     message = r"^`channels` must be a positive integer\. Received: channels=None$"
     with pytest.raises(TypeError, match=message):
         kp.encode([1, 2], None)
 
 
 @pytest.mark.parametrize("name", ["max_wave_length", "dtype_override", "data_format"])
-def test_unknown_option(name: str):
+def test_an_unknown_option_is_refused(name: str):
     with pytest.raises(
         ValueError,
         match=rf"^Unrecognized options\. Expected: max_wavelength.*\. "
@@ -710,12 +698,12 @@ def test_unknown_option(name: str):
         kp.encode([1, 2], 8, **{name: 1})
 
 
-def test_bad_max_wavelength():
+def test_a_bad_max_wavelength_is_refused():
     with pytest.raises(ValueError, match=r"`max_wavelength` .* for each of the 2 axes"):
         kp.encode([[1, 2]], 8, rank=2, max_wavelength=[1.0, 2.0, 3.0])
 
 
-def test_a_dtype_that_is_no_float():
+def test_a_dtype_that_is_no_float_is_refused():
     with pytest.raises(ValueError, match=r"^`dtype` must be a floating-point dtype"):
         kp.encode([1, 2], 8, dtype="int32")
 
@@ -739,20 +727,20 @@ def sparse_positions() -> Any:
     return sparse.BCOO.fromdense(jnp.array([[1.0, 0.0]]))
 
 
-def test_sparse_positions():
+def test_sparse_positions_are_refused():
     with pytest.raises(ValueError, match=r"^`positions` must be .*dense"):
         kp.encode(sparse_positions(), 8)
 
 
 if BACKEND == "tensorflow":
 
-    def test_ragged_positions():
+    def test_ragged_positions_are_refused():
         import tensorflow as tf
 
         with pytest.raises(ValueError, match=r"^`positions` must be .*dense"):
             kp.encode(tf.ragged.constant([[1.0, 2.0], [3.0]]), 8)
 
-    def test_a_tensor_of_strings():
+    def test_a_tensor_of_strings_is_refused():
         import tensorflow as tf
 
         with pytest.raises(TypeError, match=r"^`positions` must be integers or real"):

@@ -13,21 +13,27 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-import reference
-from cases import dtype_of, to_numpy, to_tensor
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from positions import TIMESTAMPS, integers, reals
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.hard_positions import TIMESTAMPS, integers, reals
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 
 # A few roundings in float32, of numbers up to 1 (3e-8 each) and of an angle below 1.
 SINGLE = 2e-7
 WAVELENGTHS = [20.0, 1e4, 1e6]
 LAYERS = {
-    "P1": kp.PositionalEncoding1D,
-    "P2": kp.PositionalEncoding2D,
-    "P3": kp.PositionalEncoding3D,
+    "1d": kp.PositionalEncoding1D,
+    "2d": kp.PositionalEncoding2D,
+    "3d": kp.PositionalEncoding3D,
 }
 
 # It makes fused code of its own, where an optimiser could undo an exact product; slow,
@@ -80,26 +86,22 @@ def error(outputs: Any, base: float) -> float:
     return reference.grid_error(ops.convert_to_numpy(outputs)[0], base)
 
 
-def zeros(*shape: int) -> Any:
-    return ops.zeros((1, *shape), "float32")
-
-
 # Every axis is encoded in the same way, so that not each shape needs each wavelength:
 # benchmarks/accuracy.py, which makes the README's table, goes through all of them.
 LONG = {
-    "P1": ("P1", (131_072, 64), 1e4),
-    "P1-short-waves": ("P1", (131_072, 64), 20.0),
-    "P1-long-waves": ("P1", (131_072, 64), 1e6),
-    "P1-1024-channels": ("P1", (5_000, 1024), 1e4),
-    "P2": ("P2", (131_072, 2, 64), 20.0),
-    "P2-1024-channels": ("P2", (2, 5_000, 1024), 1e6),
-    "P3": ("P3", (1, 131_072, 2, 64), 1e4),
+    "1d": ("1d", (131_072, 64), 1e4),
+    "1d-short-waves": ("1d", (131_072, 64), 20.0),
+    "1d-long-waves": ("1d", (131_072, 64), 1e6),
+    "1d-1024-channels": ("1d", (5_000, 1024), 1e4),
+    "2d": ("2d", (131_072, 2, 64), 20.0),
+    "2d-1024-channels": ("2d", (2, 5_000, 1024), 1e6),
+    "3d": ("3d", (1, 131_072, 2, 64), 1e4),
 }
 
 
 @pytest.mark.parametrize("case", LONG)
 @each_known
-def test_known_length(case: str, mode: str):
+def test_an_encoding_of_known_length_is_exact(case: str, mode: str):
     name, shape, base = LONG[case]
     layer = LAYERS[name](shape[-1], max_wavelength=base)
     outputs = with_known_sizes(layer, mode)(zeros(*shape))
@@ -108,7 +110,7 @@ def test_known_length(case: str, mode: str):
 
 
 @pytest.mark.parametrize("mode", [*KNOWN, *SLOW])
-def test_the_longest_known_length_with_the_most_channels(mode: str):
+def test_the_longest_known_length_with_the_most_channels_is_exact(mode: str):
     layer = kp.PositionalEncoding1D(1024)
     outputs = with_known_sizes(layer, mode)(zeros(131_072, 1024))
     # All of its 134 million numbers would take half a minute to check.
@@ -120,16 +122,16 @@ def test_the_longest_known_length_with_the_most_channels(mode: str):
 
 # A million positions, with few channels to keep it small.
 OPEN = {
-    "P1": ("P1", (None, 8), (1_000_000, 8), 20.0),
-    "P2": ("P2", (None, None, 8), (1, 1_000_000, 8), 1e4),
-    "P2-one-known": ("P2", (2, None, 8), (2, 500_000, 8), 20.0),
-    "P3": ("P3", (None, None, None, 12), (1, 1_000_000, 1, 12), 1e6),
+    "1d": ("1d", (None, 8), (1_000_000, 8), 20.0),
+    "2d": ("2d", (None, None, 8), (1, 1_000_000, 8), 1e4),
+    "2d-one-known": ("2d", (2, None, 8), (2, 500_000, 8), 20.0),
+    "3d": ("3d", (None, None, None, 12), (1, 1_000_000, 1, 12), 1e6),
 }
 
 
 @pytest.mark.parametrize("case", OPEN)
 @each_unknown
-def test_unknown_length(case: str, mode: str):
+def test_an_encoding_of_unknown_length_is_exact(case: str, mode: str):
     name, signature, shape, base = OPEN[case]
     layer = LAYERS[name](shape[-1], max_wavelength=base)
     graph = with_unknown_sizes(layer, mode, (None, *signature))
@@ -141,7 +143,7 @@ def test_unknown_length(case: str, mode: str):
 if BACKEND == "torch":
 
     @pytest.mark.parametrize("mode", SLOW)
-    def test_unknown_length_in_fused_code(mode: str):
+    def test_an_encoding_of_unknown_length_is_exact_in_fused_code(mode: str):
         layer = kp.PositionalEncoding1D(8)
         graph = with_unknown_sizes(layer, mode, (None, None, 8))
         assert error(graph(zeros(1_000_000, 8)), 1e4) <= SINGLE
@@ -194,7 +196,7 @@ each_tensor = pytest.mark.parametrize("kind", TENSORS)
     ("base", "channels"), [(20.0, 64), (1e4, 64), (1e6, 64), (1e4, 1024)]
 )
 @each_tensor
-def test_positions(kind: str, base: float, channels: int):
+def test_positions_are_exact(kind: str, base: float, channels: int):
     positions = to_tensor(TENSORS[kind])
     assert_exact(encoder(channels, base), positions, channels, base)
 
@@ -207,14 +209,16 @@ def short_waves(positions: Any) -> Any:
 
 @each_tensor
 @pytest.mark.parametrize("mode", KNOWN[1:])
-def test_positions_in_a_graph(kind: str, mode: str):
+def test_positions_are_exact_in_a_graph(kind: str, mode: str):
     graph = with_known_sizes(short_waves, mode)
     assert_exact(graph, to_tensor(TENSORS[kind]), 64, 20.0)
 
 
 @each_tensor
 @pytest.mark.parametrize("mode", [*UNKNOWN, *SLOW])
-def test_positions_in_a_graph_that_does_not_know_how_many(kind: str, mode: str):
+def test_positions_are_exact_in_a_graph_that_does_not_know_how_many(
+    kind: str, mode: str
+):
     positions = to_tensor(TENSORS[kind])
     graph = with_unknown_sizes(short_waves, mode, (None,), dtype_of(positions))
     assert_exact(graph, positions, 64, 20.0)
@@ -238,7 +242,7 @@ HOST = {
 
 @each_wavelength
 @pytest.mark.parametrize("kind", HOST)
-def test_positions_of_the_host(kind: str, base: float):
+def test_positions_of_the_host_are_exact(kind: str, base: float):
     assert_exact(encoder(base=base), HOST[kind], 64, base)
 
 
@@ -249,7 +253,7 @@ def test_positions_of_few_digits_count_as_what_they_are(dtype: str):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_positions_of_every_integer_dtype(dtype: str):
+def test_positions_of_every_integer_dtype_are_exact(dtype: str):
     most = min(np.iinfo(dtype).max, 2**31 - 1)
     least = max(np.iinfo(dtype).min, -(2**31))
     values = np.linspace(least, most, 1000).astype("int64")
@@ -258,13 +262,13 @@ def test_positions_of_every_integer_dtype(dtype: str):
 
 if BACKEND != "jax":
 
-    def test_positions_that_are_doubles_of_the_device():
+    def test_positions_that_are_doubles_of_the_device_are_exact():
         assert_exact(encoder(), to_tensor(TIMESTAMPS), 64, 1e4)
 
 
 @pytest.mark.parametrize("kind", [*TENSORS, "timestamps"])
 @pytest.mark.parametrize("rank", [2, 3])
-def test_positions_of_more_axes(kind: str, rank: int):
+def test_positions_of_more_axes_are_exact(kind: str, rank: int):
     values = {**TENSORS, "timestamps": TIMESTAMPS}[kind]
     chosen = np.random.default_rng(2).choice(values, (50, 3, rank))
     positions = chosen if chosen.dtype == "float64" else to_tensor(chosen)
@@ -287,7 +291,7 @@ def excess(outputs: Any, expected: np.ndarray) -> float:
 
 @each_half
 @each_known
-def test_half_precision(dtype: str, mode: str):
+def test_half_precision_is_rounded_once(dtype: str, mode: str):
     layer = kp.PositionalEncoding1D(64, dtype=dtype)
     outputs = with_known_sizes(layer, mode)(zeros(131_072, 64))
     assert dtype_of(outputs) == dtype
@@ -296,7 +300,7 @@ def test_half_precision(dtype: str, mode: str):
 
 @each_half
 @each_unknown
-def test_half_precision_at_an_unknown_length(dtype: str, mode: str):
+def test_half_precision_is_rounded_once_at_an_unknown_length(dtype: str, mode: str):
     length = 1_000_000
     layer = kp.PositionalEncoding1D(8, dtype=dtype)
     outputs = with_unknown_sizes(layer, mode, (None, None, 8))(zeros(length, 8))
@@ -306,7 +310,7 @@ def test_half_precision_at_an_unknown_length(dtype: str, mode: str):
 
 @each_half
 @each_tensor
-def test_half_precision_at_any_position(dtype: str, kind: str):
+def test_half_precision_is_rounded_once_at_any_position(dtype: str, kind: str):
     positions = TENSORS[kind]
     outputs = kp.encode(to_tensor(positions), 64, dtype=dtype)
     assert dtype_of(outputs) == dtype
@@ -326,7 +330,7 @@ if BACKEND != "jax":
 
     @each_wavelength
     @each_known
-    def test_float64(base: float, mode: str):
+    def test_float64_is_exact(base: float, mode: str):
         length = 131_072
         layer = kp.PositionalEncoding1D(16, dtype="float64", max_wavelength=base)
         outputs = with_known_sizes(layer, mode)(zeros(length, 16))
@@ -335,7 +339,7 @@ if BACKEND != "jax":
 
     @pytest.mark.parametrize("base", [20.0, 1e4])
     @each_unknown
-    def test_float64_at_an_unknown_length(base: float, mode: str):
+    def test_float64_is_exact_at_an_unknown_length(base: float, mode: str):
         length = 1_000_000
         layer = kp.PositionalEncoding1D(8, dtype="float64", max_wavelength=base)
         outputs = with_unknown_sizes(layer, mode, (None, None, 8))(zeros(length, 8))
@@ -343,7 +347,7 @@ if BACKEND != "jax":
         assert (off <= double_bound(np.arange(length))).all()
 
     @pytest.mark.parametrize("kind", [*TENSORS, "float64"])
-    def test_float64_at_any_position(kind: str):
+    def test_float64_is_exact_at_any_position(kind: str):
         positions = {**TENSORS, "float64": TIMESTAMPS}[kind]
         outputs = kp.encode(to_tensor(positions), 64, dtype="float64")
         off = np.abs(to_numpy(outputs) - reference.exact_1d(positions, 64))
@@ -370,7 +374,7 @@ if BACKEND == "torch":
 
     @pytest.mark.usefixtures("autocast")
     @each_unknown
-    def test_autocast_at_an_unknown_length(mode: str):
+    def test_autocast_leaves_an_encoding_of_unknown_length_as_it_is(mode: str):
         layer = kp.PositionalEncoding1D(16)
         graph = with_unknown_sizes(layer, mode, (None, None, 16))
         assert error(graph(zeros(311, 16)), 1e4) <= SINGLE

@@ -9,34 +9,38 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
-from gradients import gradient
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import (
-    BATCH,
-    CHANNELS,
-    LENGTH,
-    NAMED,
-    Sequence,
-    assert_close,
-    each_sequence,
-    zeros,
-)
-from positions import TIMESTAMPS
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.hard_positions import TIMESTAMPS
+from helpers.position_cases import (
+    BATCH,
+    CHANNELS,
+    GIVEN,
+    LENGTH,
+    NAMED,
+    OF_PLANES,
+    PLANE_SIZES,
+    PLANES,
+    REVERSED,
+    Sequence,
+    as_tensor,
+    each_sequence,
+    encoding_at,
+    grid_positions,
+)
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
-REVERSED = np.arange(LENGTH)[::-1].copy()
-GIVEN = {
-    "integer": REVERSED,
-    "negative": REVERSED - 1000,
-    "repeated": np.array([5, 5, 5, 0, 0, -5]),
-    "real": REVERSED / 4 - 100,
-    "for-each": np.stack([REVERSED, REVERSED + 1, REVERSED - 500]),
-    "real-for-each": np.stack([REVERSED / 8, REVERSED + 0.5, REVERSED - 500.25]),
-}
 KINDS = {
     "array": lambda values: values,
     "list": lambda values: values.tolist(),
@@ -47,25 +51,17 @@ KINDS = {
 }
 
 
-def as_tensor(values: np.ndarray) -> Any:
-    return to_tensor(values, "int32" if values.dtype.kind == "i" else "float32")
-
-
-def at(positions: Any) -> np.ndarray:
-    return reference.exact_1d(positions, CHANNELS)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("given", GIVEN)
 @each_sequence
-def test_every_form(case: Sequence, given: str, kind: str):
+def test_positions_may_come_in_every_form(case: Sequence, given: str, kind: str):
     values = GIVEN[given]
     layer, x = case.make(), case.inputs()
     # The first call builds the layer, by another way through Keras.
     for _ in range(2):
         outputs = layer(x, positions=KINDS[kind](values))
         assert tuple(outputs.shape) == tuple(x.shape)
-        assert_close(case.encoding(outputs), at(values))
+        assert_close(case.encoding(outputs), encoding_at(values))
 
 
 DTYPES = ["int8", "uint8", "int16", "int32", "float16", "bfloat16", "float32"]
@@ -73,14 +69,14 @@ DTYPES = ["int8", "uint8", "int16", "int32", "float16", "bfloat16", "float32"]
 
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_dtype(dtype: str, kind: str):
+def test_positions_may_have_every_dtype(dtype: str, kind: str):
     values = np.array([0, 1, 2, 3, 100, 127])  # all of them have these
     typed = values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
     given = typed if kind == "array" else to_tensor(values, dtype)
     layer = kp.PositionalEncoding1D(CHANNELS)
     outputs = layer(zeros(BATCH, LENGTH, CHANNELS), positions=given)
     assert dtype_of(outputs) == "float32"
-    assert_close(outputs, at(values))
+    assert_close(outputs, encoding_at(values))
 
 
 def test_counted_positions_are_those_given():
@@ -90,13 +86,13 @@ def test_counted_positions_are_those_given():
     assert_close(outputs, to_numpy(layer(x)), atol)
 
 
-def test_input_in_all_its_values():
+def test_a_sum_adds_the_encoding_of_given_positions():
     x = np.random.default_rng(0).normal(size=(BATCH, LENGTH, CHANNELS))
     x = x.astype("float32")
     layer = kp.Summer(kp.PositionalEncoding1D(CHANNELS))
     outputs = layer(x, positions=GIVEN["for-each"])
     # Rounding a sum below 8 to float32 comes on top.
-    assert_close(outputs, x + at(GIVEN["for-each"]), COUNTING + 2.0**-22)
+    assert_close(outputs, x + encoding_at(GIVEN["for-each"]), COUNTING + 2.0**-22)
 
 
 # Timestamps. A frequency of float64 is off by 2^-53 of itself, its product with a
@@ -109,39 +105,31 @@ STAMP_ERROR = COUNTING + 2.0**-52 * STAMPS.max()
 @pytest.mark.parametrize("given", ["array", "list"])
 @pytest.mark.parametrize("batched", [False, True], ids=["for-all", "for-each"])
 @each_sequence
-def test_timestamps(case: Sequence, batched: bool, given: str):
+def test_timestamps_keep_their_fractions(case: Sequence, batched: bool, given: str):
     stamps = STAMPS if batched else STAMPS[0]
     layer = case.make()
     # In the first call, too, where Keras would make tensors of float32 of them.
     for _ in range(2):
         outputs = layer(case.inputs(), positions=KINDS[given](stamps))
-        assert_close(case.encoding(outputs), at(stamps), STAMP_ERROR)
+        assert_close(case.encoding(outputs), encoding_at(stamps), STAMP_ERROR)
 
 
 def test_timestamps_would_be_blurred_in_float32():
     rounded = STAMPS.astype("float32").astype("float64")
-    assert np.abs(at(rounded) - at(STAMPS)).max() > 1
+    assert np.abs(encoding_at(rounded) - encoding_at(STAMPS)).max() > 1
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_timestamps_under_half_precision(dtype: str):
-    layer = NAMED["S(P1)"].make(dtype=f"mixed_{dtype}")
+def test_timestamps_are_not_rounded_to_half_precision(dtype: str):
+    layer = NAMED["sum-of-1d"].make(dtype=f"mixed_{dtype}")
     for _ in range(2):
         outputs = layer(zeros(BATCH, LENGTH, CHANNELS), positions=STAMPS)
-        assert_close(outputs, at(STAMPS), STAMP_ERROR + ROUNDING[dtype])
+        assert_close(outputs, encoding_at(STAMPS), STAMP_ERROR + ROUNDING[dtype])
 
 
 # Half precision. 1001 is no number of bfloat16: it would become 1000.
 
 ODD = np.array([1001, 1003, 2049, 5, 77, 4097])
-
-
-@pytest.fixture
-def global_policy():
-    """Sets Keras's global policy, and resets it afterwards."""
-    before = keras.config.dtype_policy()
-    yield keras.config.set_dtype_policy
-    keras.config.set_dtype_policy(before)
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "tensor", "real-tensor"])
@@ -156,10 +144,10 @@ def test_positions_are_not_rounded(
     for _ in range(2):
         outputs = layer(x, positions=given)
         assert dtype_of(outputs) == dtype
-        assert_close(case.encoding(outputs), at(ODD), ROUNDING[dtype])
+        assert_close(case.encoding(outputs), encoding_at(ODD), ROUNDING[dtype])
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "S(S(P1))", "Sinusoid"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sum-of-sum-of-1d", "sinusoid"])
 def test_positions_are_not_rounded_on_their_way_through_a_model(
     name: str, global_policy: Any
 ):
@@ -169,51 +157,27 @@ def test_positions_are_not_rounded_on_their_way_through_a_model(
     model = keras.Model([inputs, positions], layer(inputs, positions=positions))
     x, given = np.zeros((BATCH, LENGTH, CHANNELS)), np.stack([ODD] * BATCH)
     outputs = model([x.astype("float32"), given.astype("float32")])
-    assert_close(outputs, at(ODD), ROUNDING["bfloat16"])
+    assert_close(outputs, encoding_at(ODD), ROUNDING["bfloat16"])
 
 
 # Several axes.
 
 
-def grid(*sizes: int) -> np.ndarray:
-    return np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), axis=-1)
-
-
-PLANE, SIZES = grid(3, 4), (3, 4)
-PLANES = {
-    "integer": PLANE * [1, -7],
-    "real": PLANE / 4 - [100, 0],
-    "for-each": np.stack([PLANE, PLANE[::-1] + 900]),
-    "real-for-each": np.stack([PLANE / 8, PLANE * 0.5]),
-    "repeated": np.zeros_like(PLANE) + np.array([3, 5]),
-}
-OF_PLANES = {
-    "P2": (lambda: kp.PositionalEncoding2D(CHANNELS), False),
-    "Prank2": (lambda: kp.PositionalEncoding(2, CHANNELS), False),
-    "Pm2": (lambda: kp.PositionalEncodingPermute2D(CHANNELS), True),
-    "S(Pm2)": (lambda: kp.Summer(kp.PositionalEncodingPermute2D(CHANNELS)), True),
-    "P2first": (
-        lambda: kp.PositionalEncoding2D(CHANNELS, data_format="channels_first"),
-        True,
-    ),
-}
-
-
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("given", PLANES)
 @pytest.mark.parametrize("name", OF_PLANES)
-def test_planes(name: str, given: str, kind: str):
+def test_positions_of_a_plane_are_encoded(name: str, given: str, kind: str):
     make, first = OF_PLANES[name]
-    x = zeros(2, CHANNELS, *SIZES) if first else zeros(2, *SIZES, CHANNELS)
+    x = zeros(2, CHANNELS, *PLANE_SIZES) if first else zeros(2, *PLANE_SIZES, CHANNELS)
     outputs = to_numpy(make()(x, positions=KINDS[kind](PLANES[given])))
     outputs = np.moveaxis(outputs, 1, -1) if first else outputs
     assert_close(outputs, reference.exact(PLANES[given], CHANNELS))
 
 
 @pytest.mark.parametrize("rank", [3, 4])
-def test_more_axes(rank: int):
+def test_positions_on_more_axes_are_encoded(rank: int):
     sizes = (2, 3, 2, 1)[:rank]
-    positions = grid(*sizes) * 11.5 - 3
+    positions = grid_positions(*sizes) * 11.5 - 3
     outputs = kp.PositionalEncoding(rank, 24)(zeros(2, *sizes, 24), positions=positions)
     assert_close(outputs, reference.exact(positions, 24))
 
@@ -256,11 +220,13 @@ ALONG = {
 
 @pytest.mark.parametrize("kind", ["array", "tensor"])
 @pytest.mark.parametrize("name", ALONG)
-def test_coordinates(name: str, kind: str):
+def test_offset_and_scale_apply_and_a_range_leaves_positions_alone(
+    name: str, kind: str
+):
     options, coordinates = ALONG[name]
     positions = PLANES["real-for-each"]
     layer = kp.PositionalEncoding2D(CHANNELS, **options)
-    outputs = layer(zeros(2, *SIZES, CHANNELS), positions=KINDS[kind](positions))
+    outputs = layer(zeros(2, *PLANE_SIZES, CHANNELS), positions=KINDS[kind](positions))
     assert_close(outputs, reference.exact(coordinates(positions), CHANNELS))
 
 
@@ -270,20 +236,20 @@ def test_coordinates(name: str, kind: str):
 @pytest.mark.parametrize("given", ["integer", "real-for-each"])
 @pytest.mark.parametrize("mode", KNOWN)
 @each_sequence
-def test_graphs(case: Sequence, mode: str, given: str):
+def test_a_graph_encodes_given_positions(case: Sequence, mode: str, given: str):
     layer, x = case.make(), case.inputs()
     layer(x)
     function = with_known_sizes(lambda x, p: layer(x, positions=p), mode)
     outputs = case.encoding(function(x, as_tensor(GIVEN[given])))
-    assert_close(outputs, at(GIVEN[given]))
+    assert_close(outputs, encoding_at(GIVEN[given]))
 
 
 @pytest.mark.parametrize("mode", KNOWN)
-@pytest.mark.parametrize("name", ["P2", "S(Pm2)"])
-def test_graphs_of_planes(name: str, mode: str):
+@pytest.mark.parametrize("name", ["2d", "sum-of-permute2d"])
+def test_a_graph_encodes_positions_of_a_plane(name: str, mode: str):
     make, first = OF_PLANES[name]
     layer = make()
-    x = zeros(2, CHANNELS, *SIZES) if first else zeros(2, *SIZES, CHANNELS)
+    x = zeros(2, CHANNELS, *PLANE_SIZES) if first else zeros(2, *PLANE_SIZES, CHANNELS)
     layer(x)
     function = with_known_sizes(lambda x, p: layer(x, positions=p), mode)
     outputs = to_numpy(function(x, as_tensor(PLANES["for-each"])))
@@ -293,8 +259,10 @@ def test_graphs_of_planes(name: str, mode: str):
 
 @pytest.mark.parametrize("mode", UNKNOWN)
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-def test_graphs_that_know_no_sizes(name: str, dtype: str, mode: str):
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+def test_a_graph_that_knows_no_sizes_encodes_given_positions(
+    name: str, dtype: str, mode: str
+):
     case = NAMED[name]
     layer = case.make()
     layer(case.inputs())
@@ -305,7 +273,7 @@ def test_graphs_that_know_no_sizes(name: str, dtype: str, mode: str):
 
     function = with_unknown_sizes(encode, mode, (None, None), dtype)
     given = GIVEN["for-each"]
-    assert_close(function(to_tensor(given, dtype)), at(given))
+    assert_close(function(to_tensor(given, dtype)), encoding_at(given))
 
 
 # Models.
@@ -313,7 +281,7 @@ def test_graphs_that_know_no_sizes(name: str, dtype: str, mode: str):
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @each_sequence
-def test_a_model_with_positions_for_an_input(
+def test_a_model_takes_positions_as_an_input(
     case: Sequence, dtype: str, tmp_path: Path
 ):
     shape = (CHANNELS, None) if case.channels_first else (None, CHANNELS)
@@ -326,11 +294,11 @@ def test_a_model_with_positions_for_an_input(
     given = GIVEN["for-each"].astype(dtype)
     x = ops.convert_to_numpy(case.inputs())
     found = model.predict([x, given], verbose=0)
-    assert_close(case.encoding(to_tensor(found)), at(given))
+    assert_close(case.encoding(to_tensor(found)), encoding_at(given))
     np.testing.assert_array_equal(loaded.predict([x, given], verbose=0), found)
 
 
-def test_a_model_of_planes(tmp_path: Path):
+def test_a_model_takes_positions_of_a_plane_as_an_input(tmp_path: Path):
     inputs = keras.Input((None, None, CHANNELS))
     positions = keras.Input((None, None, 2))
     layer = kp.Summer(kp.PositionalEncoding2D(CHANNELS))
@@ -338,13 +306,13 @@ def test_a_model_of_planes(tmp_path: Path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     given = PLANES["real-for-each"].astype("float32")
-    x = np.zeros((2, *SIZES, CHANNELS), "float32")
+    x = np.zeros((2, *PLANE_SIZES, CHANNELS), "float32")
     outputs = loaded.predict([x, given], verbose=0)
     assert_close(outputs, reference.exact(given, CHANNELS))
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "tensor"])
-def test_a_model_that_has_positions_of_its_own(kind: str, tmp_path: Path):
+def test_a_model_keeps_its_positions_when_saved_and_cloned(kind: str, tmp_path: Path):
     inputs = keras.Input((LENGTH, CHANNELS))
     layer = kp.PositionalEncoding1D(CHANNELS)
     model = keras.Model(inputs, layer(inputs, positions=KINDS[kind](REVERSED)))
@@ -353,7 +321,7 @@ def test_a_model_that_has_positions_of_its_own(kind: str, tmp_path: Path):
     clone = keras.models.clone_model(model)
     x = np.zeros((BATCH, LENGTH, CHANNELS), "float32")
     found = [to_numpy(each(x)) for each in (model, loaded, clone)]
-    assert_close(np.stack(found), at(REVERSED))
+    assert_close(np.stack(found), encoding_at(REVERSED))
 
 
 # Gradients.
@@ -361,7 +329,7 @@ def test_a_model_that_has_positions_of_its_own(kind: str, tmp_path: Path):
 
 def slopes(positions: np.ndarray) -> np.ndarray:
     """Of the sum of the encoding of each: f * cos for a sine, -f * sin for a cosine."""
-    encoding = at(positions)
+    encoding = encoding_at(positions)
     frequency = 10000.0 ** -(np.arange(CHANNELS // 2) / (CHANNELS // 2))
     return ((encoding[..., 1::2] - encoding[..., 0::2]) * frequency).sum(axis=-1)
 
@@ -373,7 +341,7 @@ SLOPE_ERROR = 2.222 * COUNTING + 2.0**-21
 
 @pytest.mark.parametrize("mode", KNOWN)
 @each_sequence
-def test_gradient(case: Sequence, mode: str):
+def test_gradients_flow_to_positions(case: Sequence, mode: str):
     layer, x = case.make(), case.inputs()
     layer(x)
     function = with_known_sizes(lambda p: layer(x, positions=p), mode)
@@ -382,21 +350,24 @@ def test_gradient(case: Sequence, mode: str):
     assert_close(found, slopes(given), SLOPE_ERROR)
 
 
-def test_gradient_of_what_the_batch_shares():
+def test_gradients_of_shared_positions_add_up_over_the_batch():
     layer = kp.PositionalEncoding1D(CHANNELS)
     given, x = GIVEN["real"].astype("float32"), zeros(BATCH, LENGTH, CHANNELS)
     found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
     assert_close(found, BATCH * slopes(given), BATCH * SLOPE_ERROR)
 
 
-def test_gradient_of_planes():
+def test_gradients_flow_to_positions_of_a_plane():
     layer = kp.PositionalEncoding2D(2 * CHANNELS)  # as many for each axis as above
-    given, x = PLANES["real-for-each"].astype("float32"), zeros(2, *SIZES, 2 * CHANNELS)
+    given, x = (
+        PLANES["real-for-each"].astype("float32"),
+        zeros(2, *PLANE_SIZES, 2 * CHANNELS),
+    )
     found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
     assert_close(found, slopes(given), SLOPE_ERROR)
 
 
-def test_positions_that_are_learned():
+def test_positions_can_be_learned():
     class Places(keras.layers.Layer):
         def build(self, input_shape: Any) -> None:
             self.places = self.add_weight(shape=(LENGTH,), initializer="ones")
@@ -417,7 +388,7 @@ def test_positions_that_are_learned():
 
 # What are no positions.
 
-BAD: dict[str, tuple[Any, type[Exception], str]] = {
+BAD_POSITIONS: dict[str, tuple[Any, type[Exception], str]] = {
     "scalar": (5, ValueError, r"must have shape \(6,\), or \(3, 6\)"),
     "short": (np.arange(5), ValueError, r"must have shape \(6,\), or \(3, 6\)"),
     "one": ([3], ValueError, "must have shape"),
@@ -435,10 +406,10 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-@pytest.mark.parametrize("bad", BAD)
-def test_what_are_no_positions(bad: str, name: str, built: bool):
-    value, error, message = BAD[bad]
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+@pytest.mark.parametrize("bad", BAD_POSITIONS)
+def test_what_are_no_positions_is_refused(bad: str, name: str, built: bool):
+    value, error, message = BAD_POSITIONS[bad]
     case = NAMED[name]
     layer, x = case.make(), case.inputs()
     if built:
@@ -449,8 +420,8 @@ def test_what_are_no_positions(bad: str, name: str, built: bool):
 
 
 @pytest.mark.parametrize("name", ["bool", "short"])
-def test_tensors_that_are_no_positions(name: str):
-    value, error, message = BAD[name]
+def test_tensors_that_are_no_positions_are_refused(name: str):
+    value, error, message = BAD_POSITIONS[name]
     layer = kp.PositionalEncoding1D(CHANNELS)
     with pytest.raises(error, match=f"`positions` .*{message}"):
         layer(zeros(BATCH, LENGTH, CHANNELS), positions=to_tensor(np.array(value)))
@@ -460,14 +431,14 @@ BAD_PLANES = [(3, 4), (3, 4, 1), (4, 3, 2), (1, 3, 4, 2), (2, 3, 4), (2, 12, 2)]
 
 
 @pytest.mark.parametrize("shape", BAD_PLANES, ids=str)
-def test_what_are_no_positions_of_a_plane(shape: tuple[int, ...]):
+def test_what_are_no_positions_of_a_plane_is_refused(shape: tuple[int, ...]):
     layer = kp.PositionalEncoding2D(CHANNELS)
     with pytest.raises(ValueError, match=r"`positions` must have shape \(3, 4, 2\)"):
-        layer(zeros(2, *SIZES, CHANNELS), positions=np.zeros(shape))
+        layer(zeros(2, *PLANE_SIZES, CHANNELS), positions=np.zeros(shape))
 
 
-def test_in_a_functional_model_they_are_checked_at_once():
-    plane = keras.Input((*SIZES, CHANNELS))
+def test_a_functional_model_checks_positions_at_once():
+    plane = keras.Input((*PLANE_SIZES, CHANNELS))
     with pytest.raises(ValueError, match=r"^`positions` must have shape \(3, 4, 2\)"):
         kp.PositionalEncoding2D(CHANNELS)(plane, positions=keras.Input((5,)))
 
@@ -475,8 +446,10 @@ def test_in_a_functional_model_they_are_checked_at_once():
 if BACKEND == "tensorflow":
 
     @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
-    @pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-    def test_other_sizes_in_a_graph_that_knows_none(name: str, jit: bool):
+    @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+    def test_a_graph_that_knows_no_size_refuses_positions_of_other_sizes(
+        name: str, jit: bool
+    ):
         import tensorflow as tf
 
         layer, x = NAMED[name].make(), NAMED[name].inputs()
@@ -488,7 +461,7 @@ if BACKEND == "tensorflow":
             jit_compile=jit,
         )
         positions = tf.random.uniform((BATCH, LENGTH), maxval=100)
-        assert_close(function(x, positions), at(to_numpy(positions)))
+        assert_close(function(x, positions), encoding_at(to_numpy(positions)))
         for wrong in (positions[:, :1], positions[:, :5], positions[:2]):
             with pytest.raises(tf.errors.InvalidArgumentError):
                 function(x, wrong)
@@ -502,8 +475,8 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("start", BESIDE)
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-def test_a_start_beside_positions(name: str, start: str):
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+def test_a_start_beside_positions_is_refused(name: str, start: str):
     case = NAMED[name]
     with pytest.raises(
         ValueError, match=r"^`start_index` must be 0 beside `positions`"
@@ -511,7 +484,7 @@ def test_a_start_beside_positions(name: str, start: str):
         case.make()(case.inputs(), start_index=BESIDE[start](), positions=REVERSED)
 
 
-def test_the_start_0_beside_positions():
+def test_the_start_0_beside_positions_is_accepted():
     layer = kp.PositionalEncoding1D(CHANNELS)
     x = zeros(BATCH, LENGTH, CHANNELS)
-    assert_close(layer(x, start_index=0, positions=REVERSED), at(REVERSED))
+    assert_close(layer(x, start_index=0, positions=REVERSED), encoding_at(REVERSED))

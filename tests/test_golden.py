@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import to_numpy
 
 import keras_posenc as kp
+from helpers.tensors import to_numpy
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/defaults.json").read_text())
 each_table = pytest.mark.parametrize("golden", GOLDEN, ids=lambda item: item["name"])

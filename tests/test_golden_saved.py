@@ -12,10 +12,11 @@ import h5py
 import keras
 import numpy as np
 import pytest
-from cases import COUNTING, to_numpy
 from packaging.version import Version
 
 import keras_posenc as kp
+from helpers.tensors import to_numpy
+from helpers.tolerances import COUNTING
 
 SAVED = Path(__file__).parent / "golden/saved"
 FILES = [path for path in sorted(SAVED.glob("*/*")) if path.suffix in (".keras", ".h5")]
@@ -49,7 +50,7 @@ def written_by(path: Path) -> str:
 
 
 @each_file
-def test_loads_with_the_outputs_of_then(path: Path):
+def test_an_old_file_loads_with_the_outputs_of_then(path: Path):
     model = load(path)
     frozen = np.load(path.with_suffix(".npz"))
     encoded, head = (to_numpy(output) for output in model(frozen["inputs"]))
@@ -64,14 +65,14 @@ def test_loads_with_the_outputs_of_then(path: Path):
 
 
 @each_file
-def test_at_another_size(path: Path):
+def test_an_old_file_serves_another_size(path: Path):
     """Where the model was built for unknown ones, which the file says."""
     model = load(path)
     sizes = [9 if size is None else size for size in model.input.shape]
     assert len(model(np.zeros(sizes, "float32"))) == 2
 
 
-def test_every_layer_is_among_them():
+def test_old_files_have_every_layer():
     found: set[Any] = set()
     for path in FILES:
         layer = layer_of(load(path))
@@ -88,14 +89,14 @@ SCRIPT = runpy.run_path(str(SAVED / "write.py"))
 
 
 @pytest.mark.parametrize("path", ["1d.keras", "2d-bases.h5"])
-def test_what_is_there_is_not_written_again(tmp_path: Path, path: str):
+def test_an_old_file_is_not_written_again(tmp_path: Path, path: str):
     (tmp_path / path).write_bytes(b"of then")
     with pytest.raises(SystemExit, match=rf"{path} is there, and stays as it is\."):
         SCRIPT["write"](tmp_path)
     assert (tmp_path / path).read_bytes() == b"of then"
 
 
-def test_nothing_is_written_where_all_is_there(tmp_path: Path):
+def test_a_folder_that_has_all_files_stays_as_it_is(tmp_path: Path):
     names = {f"{name}.npz" for name in SCRIPT["MODELS"]}
     for name in names:
         (tmp_path / name).touch()

@@ -8,20 +8,21 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import SUM_ROUNDING, Case, each_layer, to_numpy, to_tensor
 from keras import layers, ops
 
 import keras_posenc as kp
-
-BACKEND = keras.backend.backend()
+from helpers import reference
+from helpers.layer_cases import Case, each_layer
+from helpers.run_modes import BACKEND
+from helpers.tensors import to_numpy, to_tensor
+from helpers.tolerances import SUM_ROUNDING
 
 MASKED: dict[str, Callable[[], keras.Layer]] = {
-    "P1": lambda: kp.PositionalEncoding1D(16),
-    "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(16)),
-    "S(S(P1))": lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(16))),
-    "S(Sinusoid)": lambda: kp.Summer(kp.SinusoidEncoding(16)),
-    "Sinusoid": lambda: kp.SinusoidEncoding(16),
+    "1d": lambda: kp.PositionalEncoding1D(16),
+    "sum-of-1d": lambda: kp.Summer(kp.PositionalEncoding1D(16)),
+    "sum-of-sum-of-1d": lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(16))),
+    "sum-of-sinusoid": lambda: kp.Summer(kp.SinusoidEncoding(16)),
+    "sinusoid": lambda: kp.SinusoidEncoding(16),
 }
 each_masked = pytest.mark.parametrize("name", MASKED)
 
@@ -44,7 +45,7 @@ def masked_model(name: str, head: Callable[[Any], Any]) -> keras.Model:
 
 @each_masked
 @pytest.mark.parametrize("head", [lstm, attention], ids=["lstm", "attention"])
-def test_M1_padding_is_masked_eagerly(name: str, head: Callable[[Any], Any]):
+def test_padding_is_masked_eagerly(name: str, head: Callable[[Any], Any]):
     model = masked_model(name, head)
     padded = to_numpy(model(np.array([[5, 6, 7, 0, 0]])))
     bare = to_numpy(model(np.array([[5, 6, 7]])))
@@ -53,7 +54,7 @@ def test_M1_padding_is_masked_eagerly(name: str, head: Callable[[Any], Any]):
 
 
 @each_masked
-def test_M1_without_the_mask_padding_would_count(name: str):
+def test_without_the_mask_padding_would_count(name: str):
     """Shows that the check above can fail."""
     keras.utils.set_random_seed(0)
     tokens = keras.Input((None,), dtype="int32")
@@ -63,12 +64,12 @@ def test_M1_without_the_mask_padding_would_count(name: str):
     assert np.abs(padded - to_numpy(model(np.array([[5, 6, 7]])))).max() > 1e-3
 
 
-# An encoding does not depend on the numbers of its input, so P1 alone passes no
+# An encoding does not depend on the numbers of its input, so that alone passes no
 # gradient on to the embedding, and Keras says so.
 @pytest.mark.filterwarnings("ignore:.*[Gg]radients do(es)? not exist:UserWarning")
 @each_masked
 @pytest.mark.parametrize("head", [lstm, attention], ids=["lstm", "attention"])
-def test_M1_fit(name: str, head: Callable[[Any], Any]):
+def test_a_masked_model_is_trained(name: str, head: Callable[[Any], Any]):
     model = masked_model(name, head)
     # Keras compiles with XLA on JAX and TensorFlow, and runs torch eagerly.
     model.compile("sgd", "mse", jit_compile="auto")
@@ -79,7 +80,7 @@ def test_M1_fit(name: str, head: Callable[[Any], Any]):
 
 
 @each_layer
-def test_M1_the_mask_of_the_input_is_that_of_the_output(case: Case):
+def test_the_mask_of_the_input_is_that_of_the_output(case: Case):
     mask = to_tensor(np.arange(case.shape[0]) > 0)
     seen = []
 
@@ -132,7 +133,7 @@ DENSIFY = r"^\w+ expects a dense tensor; make sparse and ragged tensors dense fi
 
 
 @each_layer
-def test_M2_sparse_tensors(case: Case):
+def test_sparse_tensors_are_refused(case: Case):
     with pytest.raises(ValueError, match=DENSIFY):
         case.make()(sparse_tensor(case.shape))
 
@@ -141,7 +142,7 @@ if BACKEND != "jax":  # which has no ragged tensors
     # torch says so of every tensor of a kind that it may still change.
     @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
     @each_layer
-    def test_M2_ragged_tensors(case: Case):
+    def test_ragged_tensors_are_refused(case: Case):
         with pytest.raises(ValueError, match=DENSIFY):
             case.make()(ragged_tensor(case.shape))
 
@@ -149,7 +150,7 @@ if BACKEND != "jax":  # which has no ragged tensors
 if BACKEND != "torch":  # on which Keras has no sparse inputs
 
     @each_layer
-    def test_M2_sparse_inputs_of_a_model(case: Case):
+    def test_sparse_inputs_of_a_model_are_refused(case: Case):
         with pytest.raises(ValueError, match=DENSIFY):
             case.make()(keras.Input(case.shape[1:], sparse=True))
 
@@ -157,7 +158,7 @@ if BACKEND != "torch":  # on which Keras has no sparse inputs
 if BACKEND == "tensorflow":  # the only one on which Keras has ragged inputs
 
     @each_layer
-    def test_M2_ragged_inputs_of_a_model(case: Case):
+    def test_ragged_inputs_of_a_model_are_refused(case: Case):
         with pytest.raises(ValueError, match=DENSIFY):
             case.make()(keras.Input((None, *case.shape[2:]), ragged=True))
 
@@ -165,7 +166,7 @@ if BACKEND == "tensorflow":  # the only one on which Keras has ragged inputs
 if BACKEND == "tensorflow":  # the only one with tensors of unknown rank
 
     @each_layer
-    def test_unknown_rank(case: Case):
+    def test_a_tensor_of_unknown_rank_is_refused(case: Case):
         import tensorflow as tf
 
         graph = tf.function(case.make(), input_signature=[tf.TensorSpec(None)])
@@ -194,7 +195,7 @@ WRONG_SHAPES = {
 
 
 @pytest.mark.parametrize("name", WRONG_SHAPES)
-def test_M3_a_foreign_layer_of_another_shape(name: str):
+def test_an_inner_layer_of_another_shape_is_refused(name: str):
     function, shape = WRONG_SHAPES[name]
     summer = kp.Summer(Foreign(function))
     with pytest.raises(ValueError, match="it never broadcasts") as caught:
@@ -204,7 +205,7 @@ def test_M3_a_foreign_layer_of_another_shape(name: str):
 
 
 @pytest.mark.parametrize("name", WRONG_SHAPES)
-def test_M3_a_foreign_layer_of_another_shape_on_a_later_call(name: str):
+def test_an_inner_layer_of_another_shape_is_refused_on_a_later_call(name: str):
     function, _ = WRONG_SHAPES[name]
     calls: list[bool] = []
     summer = kp.Summer(Foreign(lambda x: function(x) if calls else x))
@@ -214,7 +215,7 @@ def test_M3_a_foreign_layer_of_another_shape_on_a_later_call(name: str):
         summer(np.ones((2, 5, 8), "float32"))
 
 
-def test_M3_a_subclass_of_another_shape_in_a_model():
+def test_a_subclass_of_another_shape_is_refused_in_a_model():
     class OnePosition(kp.PositionalEncoding1D):
         def call(self, inputs: Any) -> Any:
             return super().call(inputs)[:, :1]
@@ -227,7 +228,7 @@ def test_M3_a_subclass_of_another_shape_in_a_model():
 
 
 @pytest.mark.parametrize("name", ["one-channel", "no-batch"])
-def test_M3_a_foreign_layer_of_another_shape_in_a_model(name: str):
+def test_an_inner_layer_of_another_shape_is_refused_in_a_model(name: str):
     function, _ = WRONG_SHAPES[name]
     with pytest.raises(ValueError, match="it never broadcasts"):
         kp.Summer(Foreign(function))(keras.Input((None, 8)))
@@ -243,7 +244,7 @@ WRONG_WHEN_RUN = {
 
 
 @pytest.mark.parametrize("name", WRONG_WHEN_RUN)
-def test_M3_a_foreign_layer_of_another_shape_in_a_running_model(name: str):
+def test_an_inner_layer_of_another_shape_is_refused_when_a_model_runs(name: str):
     """Sizes that no model knows before it runs neither broadcast nor rearrange."""
     inputs = keras.Input((None, 8))
     summed = kp.Summer(Foreign(WRONG_WHEN_RUN[name]))(inputs)
@@ -257,7 +258,9 @@ if BACKEND == "tensorflow":  # the only one whose graphs have unknown sizes
 
     @pytest.mark.parametrize("compiled", [False, True], ids=["graph", "xla"])
     @pytest.mark.parametrize("name", WRONG_WHEN_RUN)
-    def test_M3_a_foreign_layer_of_another_shape_in_a_graph(name: str, compiled: bool):
+    def test_an_inner_layer_of_another_shape_is_refused_in_a_graph(
+        name: str, compiled: bool
+    ):
         import tensorflow as tf
 
         summer = kp.Summer(Foreign(WRONG_WHEN_RUN[name]))
@@ -266,7 +269,7 @@ if BACKEND == "tensorflow":  # the only one whose graphs have unknown sizes
         with pytest.raises(Exception, match=r"(?i)shapes? .*(match|same)"):
             graph(np.ones((2, 5, 8), "float32"))
 
-    def test_M3_a_foreign_layer_of_the_right_shape_in_a_graph():
+    def test_an_inner_layer_of_the_right_shape_is_added_in_a_graph():
         import tensorflow as tf
 
         summer = kp.Summer(Foreign(lambda x: x * 0.5))
@@ -276,12 +279,12 @@ if BACKEND == "tensorflow":  # the only one whose graphs have unknown sizes
         np.testing.assert_array_equal(outputs, np.full((2, 5, 8), 1.5))
 
 
-def test_M3_a_foreign_layer_that_returns_no_tensor():
+def test_an_inner_layer_that_returns_no_tensor_is_refused():
     with pytest.raises(ValueError, match=r"`penc` must return one tensor.*Received: "):
         kp.Summer(Foreign(lambda x: [x, x]))(np.ones((2, 5, 8), "float32"))
 
 
-def test_a_foreign_layer_is_added_and_built_before_the_first_call():
+def test_an_inner_layer_is_added_and_built_before_the_first_call():
     summer = kp.Summer(layers.Dense(8))
     summer.build((None, 5, 8))
     assert len(summer.weights) == 2
@@ -292,13 +295,13 @@ def test_a_foreign_layer_is_added_and_built_before_the_first_call():
     )
 
 
-def test_a_foreign_layer_without_a_build_of_its_own_gets_its_weights():
+def test_an_inner_layer_without_a_build_of_its_own_gets_its_weights():
     summer = kp.Summer(keras.Sequential([layers.Dense(4), layers.Dense(8)]))
     summer.build((None, 5, 8))
     assert len(summer.weights) == 4
 
 
-def test_a_foreign_layer_sees_the_mask():
+def test_an_inner_layer_sees_the_mask():
     seen = []
 
     class Sees(keras.layers.Layer):
@@ -314,7 +317,7 @@ def test_a_foreign_layer_sees_the_mask():
     assert seen[-1]
 
 
-def test_a_foreign_layer_that_knows_no_masks_gives_no_warning():
+def test_an_inner_layer_that_knows_no_masks_gives_no_warning():
     """The mask is Summer's to pass on: nothing is lost."""
     tokens = np.array([[5, 6, 0]])
     x = layers.Embedding(10, 8, mask_zero=True)(tokens)

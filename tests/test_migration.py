@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import keras
 import numpy as np
 import pytest
-import reference
-from cases import ROUNDING, dtype_of, to_numpy, to_tensor
 
 import keras_posenc
+from helpers import reference
+from helpers.run_modes import BACKEND
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import ROUNDING
 from keras_posenc import tf_encodings, torch_encodings
 
-BACKEND = keras.backend.backend()
 TORCH_NAMES = [
     f"PositionalEncoding{permute}{rank}D"
     for permute in ("", "Permute")
@@ -85,9 +85,9 @@ def test_org_channels_and_penc(name: str):
 
 
 LAYERS = {
-    "P": lambda: keras_posenc.PositionalEncoding1D(10),
-    "S": lambda: keras_posenc.Summer(keras_posenc.PositionalEncoding1D(10)),
-    "Sinusoid": lambda: keras_posenc.SinusoidEncoding(10),
+    "1d": lambda: keras_posenc.PositionalEncoding1D(10),
+    "sum-of-1d": lambda: keras_posenc.Summer(keras_posenc.PositionalEncoding1D(10)),
+    "sinusoid": lambda: keras_posenc.SinusoidEncoding(10),
 }
 
 

@@ -5,27 +5,20 @@ from __future__ import annotations
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import (
-    ROUNDING,
-    SUM_ROUNDING,
-    Case,
-    each_encoder,
-    each_layer,
-    each_summer,
-    to_numpy,
-    to_tensor,
-)
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import Case, each_encoder, each_layer, each_summer
+from helpers.tensors import to_numpy, to_tensor
+from helpers.tolerances import ROUNDING, SUM_ROUNDING
 
 FAMILIES = {
-    "P1": (kp.PositionalEncoding1D, (5,), False),
-    "P2": (kp.PositionalEncoding2D, (4, 3), False),
-    "P3": (kp.PositionalEncoding3D, (3, 4, 2), False),
-    "Pm1": (kp.PositionalEncodingPermute1D, (5,), True),
-    "Pm2": (kp.PositionalEncodingPermute2D, (4, 3), True),
-    "Pm3": (kp.PositionalEncodingPermute3D, (3, 4, 2), True),
+    "1d": (kp.PositionalEncoding1D, (5,), False),
+    "2d": (kp.PositionalEncoding2D, (4, 3), False),
+    "3d": (kp.PositionalEncoding3D, (3, 4, 2), False),
+    "permute1d": (kp.PositionalEncodingPermute1D, (5,), True),
+    "permute2d": (kp.PositionalEncodingPermute2D, (4, 3), True),
+    "permute3d": (kp.PositionalEncodingPermute3D, (3, 4, 2), True),
 }
 each_family = pytest.mark.parametrize("family", FAMILIES)
 
@@ -38,11 +31,11 @@ def test_equals_the_formula(case: Case):
     np.testing.assert_allclose(outputs, case.expected(inputs), rtol=0, atol=tolerance)
 
 
-# The layers warn where an axis has no room, which F2 tests; here only numbers count.
+# The layers warn where an axis has no room; here only numbers count.
 @pytest.mark.filterwarnings("ignore:.*has no channel for axis:UserWarning")
 @each_family
 @pytest.mark.parametrize("channels", range(1, 65))
-def test_F1_every_number_of_channels(family: str, channels: int):
+def test_every_number_of_channels_equals_the_formula(family: str, channels: int):
     layer, sizes, channels_first = FAMILIES[family]
     shape = (1, channels, *sizes) if channels_first else (1, *sizes, channels)
     outputs = to_numpy(layer(channels)(np.zeros(shape, "float32")))
@@ -52,7 +45,7 @@ def test_F1_every_number_of_channels(family: str, channels: int):
     np.testing.assert_allclose(outputs[0], expected, rtol=0, atol=ROUNDING["float32"])
 
 
-def test_F1_permute_with_an_odd_count_on_a_long_axis():
+def test_permute_with_odd_channels_on_a_long_axis_equals_the_formula():
     outputs = kp.PositionalEncodingPermute2D(169)(np.zeros((1, 169, 1, 1024)))
     expected = np.moveaxis(reference.encode_2d(1, 1024, 169), -1, 0)
     np.testing.assert_allclose(
@@ -60,7 +53,7 @@ def test_F1_permute_with_an_odd_count_on_a_long_axis():
     )
 
 
-def test_F4_more_channels_than_the_input_has():
+def test_more_channels_than_the_input_has_are_cut():
     outputs = kp.PositionalEncoding2D(170)(np.zeros((1, 8, 6, 2), "float32"))
     expected = reference.encode_2d(8, 6, 170)[..., :2]
     assert tuple(outputs.shape) == (1, 8, 6, 2)
@@ -69,14 +62,14 @@ def test_F4_more_channels_than_the_input_has():
     )
 
 
-def test_F6_hand_worked_1d():
+def test_rows_worked_out_by_hand_1d():
     row = to_numpy(kp.PositionalEncoding1D(4)(np.zeros((1, 3, 4), "float32")))[0, 1]
     # sin 1, cos 1, sin 0.01, cos 0.01, to seven digits.
     expected = [0.8414710, 0.5403023, 0.0099998, 0.9999500]
     np.testing.assert_allclose(row, expected, rtol=0, atol=1e-7)
 
 
-def test_F6_hand_worked_2d():
+def test_rows_worked_out_by_hand_2d():
     outputs = to_numpy(kp.PositionalEncoding2D(8)(np.zeros((1, 3, 4, 8), "float32")))
     # At x = 1, y = 2: sin and cos of 1 and 0.01, then of 2 and 0.02.
     expected = [
@@ -86,7 +79,7 @@ def test_F6_hand_worked_2d():
     np.testing.assert_allclose(outputs[0, 1, 2], expected, rtol=0, atol=1e-7)
 
 
-def test_F6_hand_worked_3d():
+def test_rows_worked_out_by_hand_3d():
     layer = kp.PositionalEncoding3D(12)
     outputs = to_numpy(layer(np.zeros((1, 3, 4, 5, 12), "float32")))
     # At x = 2, y = 1, z = 3: sin and cos of 2 and 0.02, of 1 and 0.01, of 3 and 0.03.
@@ -99,8 +92,8 @@ def test_F6_hand_worked_3d():
 
 
 @pytest.mark.parametrize("block", [0, 1, 2])
-@pytest.mark.parametrize("family", ["P2", "P3"])
-def test_F6_a_block_varies_along_its_own_axis_alone(family: str, block: int):
+@pytest.mark.parametrize("family", ["2d", "3d"])
+def test_a_block_varies_along_its_own_axis_alone(family: str, block: int):
     layer, sizes, _ = FAMILIES[family]
     rank = len(sizes)
     block = block % rank
@@ -114,9 +107,9 @@ def test_F6_a_block_varies_along_its_own_axis_alone(family: str, block: int):
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("channels", [5, 7, 12])
 @pytest.mark.filterwarnings("ignore:.*has no channel for axis:UserWarning")
-def test_F7_permute_is_the_transpose(rank: int, channels: int):
-    last, sizes, _ = FAMILIES[f"P{rank}"]
-    first, _, _ = FAMILIES[f"Pm{rank}"]
+def test_permute_is_the_transpose(rank: int, channels: int):
+    last, sizes, _ = FAMILIES[f"{rank}d"]
+    first, _, _ = FAMILIES[f"permute{rank}d"]
     inputs = np.zeros((2, channels, *sizes), "float32")
     permuted = to_numpy(first(channels)(inputs))
     outputs = to_numpy(last(channels)(np.moveaxis(inputs, 1, -1)))
@@ -124,7 +117,7 @@ def test_F7_permute_is_the_transpose(rank: int, channels: int):
 
 
 @each_summer
-def test_F9_adds_exactly_once(case: Case):
+def test_a_sum_adds_the_encoding_exactly_once(case: Case):
     inputs = case.inputs()
     added = to_numpy(case.make()(to_tensor(inputs))) - inputs
     # The sum is rounded: by at most half a unit of the last place of the larger of x
@@ -134,8 +127,8 @@ def test_F9_adds_exactly_once(case: Case):
     )
 
 
-@pytest.mark.parametrize("case_name", ["P1", "P2", "P3"])
-def test_F9_sine_and_cosine_of_a_pair_have_norm_one(case_name: str):
+@pytest.mark.parametrize("case_name", ["1d", "2d", "3d"])
+def test_sine_and_cosine_of_a_pair_have_norm_one(case_name: str):
     layer, sizes, _ = FAMILIES[case_name]
     outputs = to_numpy(layer(12)(np.zeros((1, *sizes, 12), "float32")))
     norms = outputs[..., 0::2] ** 2 + outputs[..., 1::2] ** 2
@@ -144,7 +137,7 @@ def test_F9_sine_and_cosine_of_a_pair_have_norm_one(case_name: str):
 
 
 @each_encoder
-def test_F10_the_batch_is_kept_and_makes_no_difference(case: Case):
+def test_the_batch_is_kept_and_makes_no_difference(case: Case):
     outputs = to_numpy(case.make()(np.zeros((16, *case.shape[1:]), "float32")))
     assert outputs.shape == (16, *case.shape[1:])
     assert (outputs == outputs[:1]).all()
@@ -157,7 +150,7 @@ def test_values_of_the_input_make_no_difference():
     np.testing.assert_allclose(outputs, expected, rtol=0, atol=ROUNDING["float32"])
 
 
-def test_U8_built_at_one_length_and_called_at_another():
+def test_a_layer_built_at_one_length_serves_another():
     layer = kp.PositionalEncoding1D(16)
     layer(np.zeros((1, 10, 16), "float32"))
     outputs = to_numpy(layer(np.zeros((1, 10_000, 16), "float32")))[0]
@@ -173,7 +166,7 @@ def test_a_longer_table_begins_with_the_shorter():
 
 
 @pytest.mark.parametrize("base", [1.5, 20.0, 1e6])
-def test_max_wavelength(base: float):
+def test_max_wavelength_is_the_base_of_the_formula(base: float):
     layer = kp.PositionalEncoding1D(8, max_wavelength=base)
     expected = reference.encode_1d(50, 8, base)
     np.testing.assert_allclose(
@@ -184,7 +177,7 @@ def test_max_wavelength(base: float):
     )
 
 
-def test_max_wavelength_of_each_axis():
+def test_max_wavelength_may_differ_for_each_axis():
     layer = kp.PositionalEncoding2D(8, max_wavelength=[20.0, 1e6])
     outputs = to_numpy(layer(np.zeros((1, 6, 5, 8), "float32")))[0]
     rows, columns = reference.encode_1d(6, 4, 20.0), reference.encode_1d(5, 4, 1e6)
@@ -193,7 +186,7 @@ def test_max_wavelength_of_each_axis():
     np.testing.assert_allclose(outputs[3, :, 4:], columns, rtol=0, atol=tolerance)
 
 
-def test_D9_two_layers_with_different_wavelengths_in_one_process():
+def test_two_layers_have_their_own_wavelengths():
     inputs = np.zeros((1, 50, 8), "float32")
     first = to_numpy(kp.PositionalEncoding1D(8)(inputs))
     second = to_numpy(kp.PositionalEncoding1D(8, max_wavelength=100.0)(inputs))
@@ -201,7 +194,7 @@ def test_D9_two_layers_with_different_wavelengths_in_one_process():
 
 
 @pytest.mark.parametrize(("axis", "size"), [(0, 2), (1, 3), (2, 4), (3, 5)])
-def test_rank_four(axis: int, size: int):
+def test_rank_four_equals_the_formula_along_each_axis(axis: int, size: int):
     outputs = to_numpy(kp.PositionalEncoding(4, 16)(np.zeros((1, 2, 3, 4, 5, 16))))[0]
     block = np.moveaxis(outputs, axis, 0)[:, 0, 0, 0, 4 * axis : 4 * axis + 4]
     np.testing.assert_allclose(

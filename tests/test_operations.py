@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import to_tensor
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN
-from operations import Operations, operations
-from positions import TIMESTAMPS, integers, reals
 
 import keras_posenc as kp
+from helpers.device_operations import Operations, operations
+from helpers.hard_positions import TIMESTAMPS, integers, reals
+from helpers.run_modes import BACKEND, KNOWN, UNKNOWN
+from helpers.tensors import to_tensor
 
 each_way = pytest.mark.parametrize(
     ("mode", "open_"),
@@ -28,9 +28,9 @@ def sized(*shape: int) -> Any:
 
 # No other test has 307 positions: a table that it left would hide how one is made.
 CALLS = {
-    "P1": (functools.partial(kp.PositionalEncoding1D, 16), sized(307, 16)),
-    "P3": (functools.partial(kp.PositionalEncoding3D, 18), sized(7, 307, 9, 18)),
-    "S(P2)": (
+    "1d": (functools.partial(kp.PositionalEncoding1D, 16), sized(307, 16)),
+    "3d": (functools.partial(kp.PositionalEncoding3D, 18), sized(7, 307, 9, 18)),
+    "sum-of-2d": (
         lambda dtype: kp.Summer(kp.PositionalEncoding2D(16, dtype), dtype=dtype),
         sized(307, 9, 16),
     ),
@@ -71,7 +71,7 @@ def operations_of(name: str, dtype: str, mode: str, open_: bool) -> Operations:
 @pytest.mark.usefixtures("double_is_available")
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [*((name, "float32") for name in CALLS), ("P1", "bfloat16"), ("reals", "bfloat16")],
+    [*((name, "float32") for name in CALLS), ("1d", "bfloat16"), ("reals", "bfloat16")],
 )
 @each_way
 def test_no_double_reaches_the_device(name: str, dtype: str, mode: str, open_: bool):
@@ -81,7 +81,7 @@ def test_no_double_reaches_the_device(name: str, dtype: str, mode: str, open_: b
 
 
 @pytest.mark.usefixtures("double_is_available")
-@pytest.mark.parametrize("name", ["P1", "reals"])
+@pytest.mark.parametrize("name", ["1d", "reals"])
 @each_way
 def test_a_double_would_be_seen(name: str, mode: str, open_: bool):
     assert "float64" in operations_of(name, "float64", mode, open_).dtypes

@@ -1,7 +1,7 @@
 """Options of an encoding: their meaning, alone and with each other, and bad values.
 
-`reference.encode_options` has the meaning in plain loops; tests/combinations.py has
-every pair of values.
+`reference.encode_options` has the meaning in plain loops, `option_combinations` every
+pair of values.
 """
 
 from __future__ import annotations
@@ -17,39 +17,29 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import SUM_ROUNDING, dtype_of, to_numpy, to_tensor
-from combinations import TWO_PI, Combination, combinations
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from positions import integers
 
 import keras_posenc as kp
-
-COMBINATIONS = combinations()
-each_combination = pytest.mark.parametrize(
-    "case", COMBINATIONS, ids=lambda case: case.name
+from helpers import reference
+from helpers.hard_positions import integers
+from helpers.option_combinations import (
+    COMBINATIONS,
+    TWO_PI,
+    Combination,
+    by_what_differs,
+    each_combination,
+    in_silence,
+    layer_for,
 )
-# Splits with a zero and few channels leave an axis silent, and some inputs have more
-# channels than there are: the tests below that say so check these warnings.
-in_silence = pytest.mark.filterwarnings(
-    "ignore:.* has no channel for axis .* not encoded:UserWarning",
-    "ignore:.* which are all that the encoding has:UserWarning",
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    open_graph,
+    with_known_sizes,
+    with_unknown_sizes,
 )
-# A few roundings in float32: tests/test_exactness.py has the same bound.
-SINGLE = 2e-7
-# Where a graph divides by a size that it alone knows, the rest of a quotient is one of
-# float32, which as a part of `coordinate_range` is off by 2^-24 / 4096 only: 1.5e-8 if
-# that is 1,000 radians. The largest error here was 1.4e-7, most of it roundings.
-DIVIDED = 3e-7
-
-
-def layer_for(case: Combination, **kwargs: Any) -> kp.PositionalEncoding:
-    return kp.PositionalEncoding(case.rank, case.channels, **case.options, **kwargs)
-
-
-def zeros(*shape: int) -> Any:
-    return to_tensor(np.zeros(shape, "float32"))
-
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
+from helpers.tolerances import DIVIDED, SINGLE, SUM_ROUNDING
 
 # What the options mean.
 
@@ -57,20 +47,13 @@ def zeros(*shape: int) -> Any:
 @in_silence
 @each_combination
 @pytest.mark.parametrize("mode", KNOWN)
-def test_known_sizes(case: Combination, mode: str):
+def test_a_layer_of_known_sizes_equals_the_reference(case: Combination, mode: str):
     layer = layer_for(case)
     layer.build(case.shape())  # torch cannot in a graph
     outputs = with_known_sizes(layer, mode)(zeros(*case.shape()))
     expected = case.encoding()
     assert tuple(outputs.shape) == (2, *expected.shape)
     assert np.abs(to_numpy(outputs) - expected).max() <= SINGLE
-
-
-def compiled_open(
-    layer: keras.layers.Layer, signature: tuple[int | None, ...], mode: str
-) -> Any:
-    layer.build(signature)
-    return with_unknown_sizes(layer, mode, signature)
 
 
 # torch.compile takes up to 5 s for each; what is left out differs in the waves alone,
@@ -81,9 +64,9 @@ OPEN = COMBINATIONS[::3] if BACKEND == "torch" else COMBINATIONS
 @in_silence
 @pytest.mark.parametrize("case", OPEN, ids=lambda case: case.name)
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_unknown_sizes(case: Combination, mode: str):
+def test_a_layer_of_unknown_sizes_equals_the_reference(case: Combination, mode: str):
     signature = (None, *[None] * case.rank, case.inputs)
-    outputs = compiled_open(layer_for(case), signature, mode)(zeros(*case.shape()))
+    outputs = open_graph(layer_for(case), signature, mode)(zeros(*case.shape()))
     expected = case.encoding()
     assert tuple(outputs.shape) == (2, *expected.shape)
     assert np.abs(to_numpy(outputs) - expected).max() <= DIVIDED
@@ -91,7 +74,7 @@ def test_unknown_sizes(case: Combination, mode: str):
 
 @in_silence
 @each_combination
-def test_mixed_precision(case: Combination):
+def test_mixed_precision_rounds_the_encoding_once(case: Combination):
     outputs = layer_for(case, dtype="mixed_bfloat16")(zeros(*case.shape()))
     assert dtype_of(outputs) == "bfloat16"
     expected = case.encoding()
@@ -101,7 +84,7 @@ def test_mixed_precision(case: Combination):
 
 @in_silence
 @each_combination
-def test_table(case: Combination):
+def test_a_table_equals_the_reference(case: Combination):
     table = kp.sinusoidal_table(
         case.sizes, case.channels, dtype="float64", **case.options
     )
@@ -121,7 +104,7 @@ def test_channels_first_is_the_transpose(case: Combination):
 
 @in_silence
 @each_combination
-def test_sum(case: Combination):
+def test_a_sum_adds_the_encoding_or_refuses_its_shape(case: Combination):
     """`Summer` adds the encoding where it has the input's shape, else raises."""
     inputs = np.random.default_rng(0).normal(size=case.shape()).astype("float32")
     summer = kp.Summer(layer_for(case))
@@ -178,20 +161,20 @@ def range_options(name: str) -> tuple[dict[str, Any], list[np.ndarray]]:
 
 @pytest.mark.parametrize("name", RANGES)
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_range_over_unknown_lengths(name: str, mode: str):
+def test_a_range_spreads_over_unknown_lengths(name: str, mode: str):
     options, tables = range_options(name)
     layer = kp.PositionalEncoding1D(4, **options)
-    graph = compiled_open(layer, (None, None, 4), mode)  # one, for all lengths
+    graph = open_graph(layer, (None, None, 4), mode)  # one, for all lengths
     outputs = [to_numpy(graph(zeros(1, length, 4)))[0] for length in LENGTHS]
     errors = [np.abs(a - b).max() for a, b in zip(outputs, tables, strict=True)]
     assert max(errors) <= DIVIDED, dict(zip(LENGTHS, errors, strict=True))
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_range_where_one_side_is_known(mode: str):
+def test_a_range_spreads_where_one_side_is_known(mode: str):
     options = {"coordinate_range": [0.0, TWO_PI], "offset": 0.5, "eps": 1e-6}
     layer = kp.PositionalEncoding2D(8, **options)
-    graph = compiled_open(layer, (None, 3, None, 8), mode)
+    graph = open_graph(layer, (None, 3, None, 8), mode)
     outputs = to_numpy(graph(zeros(2, 3, 37, 8)))[1]
     expected = reference.encode_options((3, 37), 8, **options)
     assert np.abs(outputs - expected).max() <= DIVIDED
@@ -199,10 +182,10 @@ def test_range_where_one_side_is_known(mode: str):
 
 # A size of JAX's exports is 1 at least.
 @pytest.mark.parametrize("mode", sorted({*KNOWN, *UNKNOWN} - {"export"}))
-def test_range_of_no_positions(mode: str):
+def test_a_range_of_no_positions_is_empty(mode: str):
     layer = kp.PositionalEncoding1D(4, coordinate_range=[0, 1], align_corners=True)
     if mode in UNKNOWN:
-        graph = compiled_open(layer, (None, None, 4), mode)
+        graph = open_graph(layer, (None, None, 4), mode)
     else:
         graph = with_known_sizes(layer, mode)
     assert tuple(graph(zeros(2, 0, 4)).shape) == (2, 0, 4)
@@ -226,7 +209,7 @@ ALWAYS = {"rank", "channels", "max_wavelength", "data_format"}
 
 @in_silence
 @each_combination
-def test_config(case: Combination):
+def test_the_config_has_what_was_given(case: Combination):
     layer = layer_for(case)
     config = layer.get_config()
     assert json.loads(json.dumps(config)) == config
@@ -289,7 +272,7 @@ def model_of(kind: str, options: dict[str, Any]) -> tuple[keras.Model, Any]:
 
 @each_rich
 @pytest.mark.parametrize("kind", KINDS)
-def test_file(kind: str, options: dict[str, Any], tmp_path: Path):
+def test_a_file_keeps_options(kind: str, options: dict[str, Any], tmp_path: Path):
     model, inputs = model_of(kind, options)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
@@ -299,7 +282,7 @@ def test_file(kind: str, options: dict[str, Any], tmp_path: Path):
 
 @each_rich
 @pytest.mark.parametrize("kind", KINDS)
-def test_clone_model(kind: str, options: dict[str, Any]):
+def test_a_clone_keeps_options(kind: str, options: dict[str, Any]):
     model, inputs = model_of(kind, options)
     cloned = keras.models.clone_model(model)
     np.testing.assert_array_equal(to_numpy(cloned(inputs)), to_numpy(model(inputs)))
@@ -337,10 +320,6 @@ ONE_OPTION: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (BASE, {"align_corners": True}),
     (BASE, {"eps": 1e-3}),
 ]
-
-
-def by_what_differs(value: Any) -> str:
-    return "-".join(value) or "default"
 
 
 @pytest.mark.parametrize(("base", "other"), ONE_OPTION, ids=by_what_differs)
@@ -395,7 +374,7 @@ SILENT: list[tuple[int, int, dict[str, Any], list[int]]] = [
 
 
 @pytest.mark.parametrize(("rank", "channels", "options", "axes"), SILENT)
-def test_silent_axes(
+def test_axes_without_a_channel_warn(
     rank: int, channels: int, options: dict[str, Any], axes: list[int]
 ):
     def make() -> None:
@@ -417,7 +396,9 @@ LAYOUTS = [
 @pytest.mark.parametrize("remainder", ["truncate", "pad"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("rank", [2, 3, 4])
-def test_silent_axes_of_few_channels(rank: int, layout: str, remainder: str):
+def test_axes_without_a_channel_warn_for_few_channels(
+    rank: int, layout: str, remainder: str
+):
     options = {"layout": layout, "remainder": remainder}
     options["axis_order"] = [*range(1, rank), 0]  # type: ignore[assignment]
     found = [
@@ -427,7 +408,7 @@ def test_silent_axes_of_few_channels(rank: int, layout: str, remainder: str):
     assert found == [silent(rank, channels, **options) for channels in range(1, 20)]
 
 
-def test_silent_axes_where_the_input_says_the_number_of_channels():
+def test_axes_without_a_channel_warn_where_the_input_says_how_many():
     layer = kp.PositionalEncoding2D(layout="concatenated", remainder="pad")
     assert warned_of(lambda: layer(zeros(1, 2, 3, 3))) == [0, 1]
 
@@ -446,7 +427,7 @@ each_misfit = pytest.mark.parametrize(
 
 
 @each_misfit
-def test_an_input_whose_channels_do_not_fit(
+def test_an_input_whose_channels_do_not_fit_is_refused(
     options: dict[str, Any], channels: int, message: str
 ):
     layer = kp.PositionalEncoding2D(**options)
@@ -455,7 +436,7 @@ def test_an_input_whose_channels_do_not_fit(
 
 
 @each_misfit
-def test_the_same_after_an_input_that_fits(
+def test_channels_that_do_not_fit_are_refused_after_an_input_that_fits(
     options: dict[str, Any], channels: int, message: str
 ):
     layer = kp.PositionalEncoding2D(**options)
@@ -471,7 +452,7 @@ def test_the_same_after_an_input_that_fits(
 
 
 @each_misfit
-def test_the_same_when_a_model_is_built(
+def test_channels_that_do_not_fit_are_refused_when_a_model_is_built(
     options: dict[str, Any], channels: int, message: str
 ):
     layer = kp.Summer(kp.PositionalEncoding2D(**options))
@@ -480,7 +461,7 @@ def test_the_same_when_a_model_is_built(
 
 
 @each_misfit
-def test_the_same_where_the_number_is_written(
+def test_channels_that_do_not_fit_are_refused_where_they_are_written(
     options: dict[str, Any], channels: int, message: str
 ):
     with pytest.raises(ValueError, match=f"^{message}"):
@@ -503,7 +484,7 @@ OTHER_NUMBERS: dict[str, tuple[int, dict[str, Any], int, int]] = {
 
 
 @pytest.mark.parametrize("name", OTHER_NUMBERS)
-def test_inputs_of_more_and_fewer_channels(name: str):
+def test_inputs_of_more_and_fewer_channels_get_what_there_is(name: str):
     written, options, inputs, channels = OTHER_NUMBERS[name]
     layer = kp.PositionalEncoding2D(written, **options)
     text = rf"channels={written} makes {channels} channels, which are all .* {inputs} "
@@ -521,7 +502,7 @@ def test_inputs_of_more_and_fewer_channels(name: str):
 
 @pytest.mark.filterwarnings("ignore:.* which are all that the encoding:UserWarning")
 @pytest.mark.parametrize("name", OTHER_NUMBERS)
-def test_shape_of_more_and_fewer_channels(name: str):
+def test_compute_output_shape_of_more_and_fewer_channels(name: str):
     written, options, inputs, channels = OTHER_NUMBERS[name]
     layer = kp.PositionalEncoding2D(written, **options)
     assert layer.compute_output_shape((None, 2, None, inputs)) == (
@@ -549,7 +530,7 @@ def concatenated(table: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", KNOWN)
-def test_concatenated_at_a_long_known_length(mode: str):
+def test_concatenated_is_exact_at_a_long_known_length(mode: str):
     layer = kp.PositionalEncoding1D(64, layout="concatenated")
     layer.build((1, 131_072, 64))
     outputs = with_known_sizes(layer, mode)(zeros(1, 131_072, 64))
@@ -558,10 +539,10 @@ def test_concatenated_at_a_long_known_length(mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_concatenated_at_a_million_positions(mode: str):
+def test_concatenated_is_exact_at_a_million_positions(mode: str):
     length = 1_000_000
     layer = kp.PositionalEncoding1D(8, layout="concatenated")
-    outputs = compiled_open(layer, (None, None, 8), mode)(zeros(1, length, 8))
+    outputs = open_graph(layer, (None, None, 8), mode)(zeros(1, length, 8))
     rows = integers(length)
     rows = rows[rows >= 0]
     expected = concatenated(reference.exact_1d(rows, 8))
@@ -569,11 +550,11 @@ def test_concatenated_at_a_million_positions(mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_offset_and_scale_at_a_million_positions(mode: str):
+def test_offset_and_scale_are_exact_at_a_million_positions(mode: str):
     length = 1_000_000
     options = {"layout": "concatenated", "offset": 2.5, "scale": 0.75}
     layer = kp.PositionalEncoding1D(8, **options)
-    outputs = compiled_open(layer, (None, None, 8), mode)(zeros(1, length, 8))
+    outputs = open_graph(layer, (None, None, 8), mode)(zeros(1, length, 8))
     rows = integers(length)
     rows = rows[rows >= 0]
     expected = concatenated(reference.exact_1d(0.75 * (rows + 2.5), 8))
@@ -583,7 +564,9 @@ def test_offset_and_scale_at_a_million_positions(mode: str):
 @pytest.mark.parametrize("scale", [1.0, -0.75, math.pi])
 @pytest.mark.parametrize("offset", [0.0, 2.0, -1000.5])
 @pytest.mark.parametrize("base", [20.0, 1e4])
-def test_integers_with_offset_and_scale(base: float, offset: float, scale: float):
+def test_integers_with_offset_and_scale_are_exact(
+    base: float, offset: float, scale: float
+):
     positions = integers(2**24).astype("int32")
     options = {"layout": "concatenated", "offset": offset, "scale": scale}
     outputs = kp.encode(to_tensor(positions), 64, max_wavelength=base, **options)
@@ -739,7 +722,9 @@ def short(value: Any) -> str:
 
 
 @pytest.mark.parametrize(("name", "value", "error", "words"), BAD, ids=short)
-def test_bad_value(name: str, value: Any, error: type[Exception], words: str):
+def test_a_bad_value_is_refused(
+    name: str, value: Any, error: type[Exception], words: str
+):
     options = {"coordinate_range": [0, 1], name: value}  # that eps has what it is about
     with pytest.raises(
         error, match=f"^`{name}` {re.escape(words)}.* Received: {name}="
@@ -791,7 +776,9 @@ CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("taker", TAKERS)
 @pytest.mark.parametrize(("options", "message"), CONTRADICTIONS, ids=by_what_differs)
-def test_contradiction(taker: str, options: dict[str, Any], message: str):
+def test_contradicting_options_are_refused(
+    taker: str, options: dict[str, Any], message: str
+):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         TAKERS[taker](**options)
 
@@ -802,7 +789,7 @@ def test_everything_that_takes_options_checks_them(taker: str):
         TAKERS[taker](layout="lienar")
 
 
-def test_a_remainder_that_must_not_be():
+def test_a_remainder_is_refused_where_it_is_an_error():
     message = (
         "`channels` must be divisible by 6 with remainder='error'. Received: channels=8"
     )
@@ -858,7 +845,7 @@ def test_numbers_of_any_kind_are_kept_as_plain_ones(
 
 @pytest.mark.parametrize("mode", UNKNOWN)
 @pytest.mark.parametrize("option", ["offset", "eps"])
-def test_too_much_for_the_integers_of_a_graph(option: str, mode: str):
+def test_a_range_beyond_the_integers_of_a_graph_is_refused(option: str, mode: str):
     layer = kp.PositionalEncoding1D(8, coordinate_range=(0.0, 1.0), **{option: 1e9})
     layer.build((None, None, 8))
 

@@ -14,13 +14,13 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import reference
 from matplotlib.colors import to_rgb, to_rgba
-from test_api import documented, documented_defaults, sections, without_required
-from test_api import written_arguments as arguments
 
 import keras_posenc as kp
+from helpers import reference
 from keras_posenc import plot
+from test_api import documented, documented_defaults, sections, without_required
+from test_api import written_arguments as arguments
 
 mpl.use("agg")  # needs no display
 
@@ -65,7 +65,7 @@ SOURCES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     ),
     "grid": (lambda: kp.PositionalEncoding1D(10, grid=[7], prefix_tokens=2), {}),
     "Summer": (lambda: kp.Summer(kp.PositionalEncoding1D(10)), {"shape": 7}),
-    "Sinusoid": (lambda: kp.SinusoidEncoding(10, 7), {"shape": 7}),
+    "sinusoid": (lambda: kp.SinusoidEncoding(10, 7), {"shape": 7}),
     "values": (lambda: kp.CoordinateEncoding(10), {"shape": 7}),
     "preset": (lambda: "positional-encodings", {"shape": 7, "channels": 10}),
     "table": (lambda: expected(7, channels=10), {}),
@@ -543,21 +543,21 @@ def test_what_has_no_spectrum(x: Any, sizes: Any, error: type[Exception], messag
 
 # --- Figures -------------------------------------------------------------------------
 
-P1, P2, P3 = (kp.PositionalEncoding(rank, 12) for rank in (1, 2, 3))
+ONE_AXIS, TWO_AXES, THREE_AXES = (kp.PositionalEncoding(rank, 12) for rank in (1, 2, 3))
 DRAWN = {
-    "1": lambda ax: plot.encoding(P1, 9, ax=ax),
-    "1 of 1": lambda ax: plot.encoding(P1, 1, channels=1, ax=ax),
-    "2": lambda ax: plot.encoding(P2, (4, 9), ax=ax),
-    "2 of 1": lambda ax: plot.encoding(P2, (1, 1), ax=ax),
-    "2, tall": lambda ax: plot.encoding(P2, (200, 3), ax=ax),
-    "2, wide": lambda ax: plot.encoding(P2, (3, 200), ax=ax),
-    "3": lambda ax: plot.encoding(P3, (4, 9, 5), ax=ax),
-    "3 of 1": lambda ax: plot.encoding(P3, (1, 1, 1), channels=1, ax=ax),
-    "curve": lambda ax: plot.similarity(P1, 3, 9, ax=ax),
-    "matrix": lambda ax: plot.similarity(P1, None, 9, ax=ax),
-    "map": lambda ax: plot.similarity(P2, (3, 4), (4, 9), ax=ax),
-    "slices": lambda ax: plot.similarity(P3, None, (5, 2, 9), ax=ax),
-    "spectrum": lambda ax: plot.spectrum(P2, (4, 9), ax=ax),
+    "1": lambda ax: plot.encoding(ONE_AXIS, 9, ax=ax),
+    "1 of 1": lambda ax: plot.encoding(ONE_AXIS, 1, channels=1, ax=ax),
+    "2": lambda ax: plot.encoding(TWO_AXES, (4, 9), ax=ax),
+    "2 of 1": lambda ax: plot.encoding(TWO_AXES, (1, 1), ax=ax),
+    "2, tall": lambda ax: plot.encoding(TWO_AXES, (200, 3), ax=ax),
+    "2, wide": lambda ax: plot.encoding(TWO_AXES, (3, 200), ax=ax),
+    "3": lambda ax: plot.encoding(THREE_AXES, (4, 9, 5), ax=ax),
+    "3 of 1": lambda ax: plot.encoding(THREE_AXES, (1, 1, 1), channels=1, ax=ax),
+    "curve": lambda ax: plot.similarity(ONE_AXIS, 3, 9, ax=ax),
+    "matrix": lambda ax: plot.similarity(ONE_AXIS, None, 9, ax=ax),
+    "map": lambda ax: plot.similarity(TWO_AXES, (3, 4), (4, 9), ax=ax),
+    "slices": lambda ax: plot.similarity(THREE_AXES, None, (5, 2, 9), ax=ax),
+    "spectrum": lambda ax: plot.spectrum(TWO_AXES, (4, 9), ax=ax),
     "constants alone": lambda ax: plot.spectrum(
         kp.PositionalEncoding(1, 2, frequencies=[0.0]), 4, ax=ax
     ),
@@ -638,7 +638,7 @@ def test_in_given_axes_the_style_is_the_owners(name: str):
 
 def test_maps_share_the_place_of_given_axes():
     figure, ax = plt.subplots(figsize=(9, 6))
-    _, axes = plot.encoding(P2, (4, 9), ax=ax)
+    _, axes = plot.encoding(TWO_AXES, (4, 9), ax=ax)
     figure.canvas.draw()
     place = ax.get_position()
     boxes = [panel.get_position() for panel in axes]
@@ -671,7 +671,7 @@ def test_without_matplotlib_the_error_says_what_to_install(
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'keras-posenc\[plot\]'"):
-        plot.spectrum(P1)
+        plot.spectrum(ONE_AXIS)
 
 
 # --- Docstrings ----------------------------------------------------------------------

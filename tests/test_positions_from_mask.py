@@ -9,13 +9,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, dtype_of, to_numpy, to_tensor
 from keras import ops
-from modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import assert_close, zeros
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, assert_close
 
 CHANNELS = 8
 RIGHT = [True, True, True, False, False]
@@ -34,13 +34,13 @@ def make_positions(tokens: np.ndarray, padding_idx: int) -> np.ndarray:
 # One axis.
 
 
-def test_fairseq_by_hand():
+def test_a_mask_counts_as_fairseq_does_by_hand():
     found = kp.positions_from_mask(np.array([RIGHT, LEFT]), start=2, masked=1)
     assert to_numpy(found).tolist() == [[2, 3, 4, 1, 1], [1, 1, 2, 3, 4]]
 
 
 @pytest.mark.parametrize("padding_idx", [0, 1, 7])
-def test_fairseq(padding_idx: int):
+def test_a_mask_counts_as_fairseq_does(padding_idx: int):
     tokens = np.where(MASKS, 55, padding_idx)
     found = kp.positions_from_mask(
         tokens != padding_idx, start=padding_idx + 1, masked=padding_idx
@@ -73,7 +73,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_masks_of_any_kind(kind: str):
+def test_a_mask_may_be_of_any_kind(kind: str):
     found = kp.positions_from_mask(KINDS[kind](MASKS), masked=-1)
     assert ops.is_tensor(found)
     assert dtype_of(found) == "int32"
@@ -131,7 +131,7 @@ ANGLE_ERROR = 3 * 2.0**-22
 
 
 @pytest.mark.parametrize("sample", range(len(REAL)))
-def test_detr_by_hand(sample: int):
+def test_a_mask_counts_as_detr_does_by_hand(sample: int):
     """2 pi (i + 1) / (n + 1e-6), with n the sample's own count along the axis."""
     height, width = REAL[sample]
     found = to_numpy(kp.positions_from_mask(IMAGES, 2, **DETR))
@@ -141,7 +141,7 @@ def test_detr_by_hand(sample: int):
     assert_close(found[sample, :height, :width], expected, ANGLE_ERROR)
 
 
-def test_detr():
+def test_a_mask_counts_as_detr_does():
     found = kp.positions_from_mask(IMAGES, 2, **DETR)
     assert tuple(found.shape) == (len(REAL), HEIGHT, WIDTH, 2)
     # At padding too: 0 of 1e-6 where a row or column has no real place.
@@ -170,7 +170,7 @@ def test_count_along_each_axis():
     np.testing.assert_array_equal(found[..., 1], np.where(IMAGES[1], columns, -1))
 
 
-def test_three_axes():
+def test_three_axes_are_counted():
     mask = np.random.default_rng(0).random((2, 3, 4, 5)) < 0.5
     found = kp.positions_from_mask(mask, 3, start=7)
     expected = [np.cumsum(mask, axis=axis) + 6 for axis in (1, 2, 3)]
@@ -180,12 +180,12 @@ def test_three_axes():
 # With the layers.
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
 def test_a_padded_batch(name: str):
     layer = {
-        "P1": lambda: kp.PositionalEncoding1D(CHANNELS),
-        "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(CHANNELS)),
-        "Sinusoid": lambda: kp.SinusoidEncoding(CHANNELS),
+        "1d": lambda: kp.PositionalEncoding1D(CHANNELS),
+        "sum-of-1d": lambda: kp.Summer(kp.PositionalEncoding1D(CHANNELS)),
+        "sinusoid": lambda: kp.SinusoidEncoding(CHANNELS),
     }[name]()
     positions = kp.positions_from_mask(MASKS[:2])
     outputs = to_numpy(layer(zeros(2, 5, CHANNELS), positions=positions))
@@ -207,7 +207,7 @@ def test_rows_of_fairseq():
 
 
 @pytest.mark.parametrize("mode", KNOWN)
-def test_graphs(mode: str):
+def test_a_graph_counts_a_mask(mode: str):
     function = with_known_sizes(
         lambda mask: kp.positions_from_mask(mask, 2, masked=-1), mode
     )
@@ -216,7 +216,7 @@ def test_graphs(mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_graphs_that_know_no_sizes(mode: str):
+def test_a_graph_that_knows_no_sizes_counts_a_mask(mode: str):
     function = with_unknown_sizes(
         lambda mask: kp.positions_from_mask(mask, start=2, masked=1),
         mode,
@@ -228,7 +228,7 @@ def test_graphs_that_know_no_sizes(mode: str):
 
 
 @pytest.mark.parametrize("mode", KNOWN)
-def test_graphs_of_detr(mode: str):
+def test_a_graph_counts_as_detr_does(mode: str):
     function = with_known_sizes(
         lambda mask: kp.positions_from_mask(mask, 2, **DETR), mode
     )
@@ -236,7 +236,7 @@ def test_graphs_of_detr(mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_planes_of_unknown_sizes(mode: str):
+def test_a_graph_counts_planes_of_unknown_sizes(mode: str):
     function = with_unknown_sizes(
         lambda mask: kp.positions_from_mask(mask, 2, **DETR),
         mode,
@@ -253,7 +253,7 @@ class OfTokens(keras.layers.Layer):
         return kp.positions_from_mask(ops.not_equal(tokens, 1), start=2, masked=1)
 
 
-def test_in_a_model():
+def test_a_model_counts_its_tokens():
     tokens = keras.Input((None,), dtype="int32")
     embedded = keras.layers.Embedding(60, CHANNELS, embeddings_initializer="zeros")(
         tokens
@@ -266,7 +266,7 @@ def test_in_a_model():
     assert_close(model.predict(given, verbose=0), expected)
 
 
-def test_of_symbolic_masks(tmp_path: Path):
+def test_a_model_takes_a_mask_as_its_input(tmp_path: Path):
     mask = keras.Input((None,), dtype="bool")
     model = keras.Model(mask, kp.positions_from_mask(mask, start=2, masked=1))
     expected = make_positions(MASKS * 54 + 1, 1)
@@ -294,7 +294,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_values(name: str):
+def test_bad_arguments_are_refused(name: str):
     mask, arguments, error, message = BAD[name]
     with pytest.raises(error, match=message):
         kp.positions_from_mask(np.asarray(mask), **arguments)
@@ -338,7 +338,7 @@ def test_a_lone_place_that_counts_as_0_is_at_the_lower_end():
         ({"normalize": (0, 1), "eps": -1}, ValueError, r"^`eps` must be a finite num"),
     ],
 )
-def test_arguments_that_are_no_such_numbers(
+def test_arguments_that_are_no_such_numbers_are_refused(
     given: dict[str, Any], error: type[Exception], message: str
 ):
     with pytest.raises(error, match=message):

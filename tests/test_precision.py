@@ -6,19 +6,21 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import LAYERS, SUMMERS, Case, dtype_of, to_numpy, to_tensor
-from modes import BACKEND, with_known_sizes, with_unknown_sizes
 from packaging.version import Version
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.layer_cases import LAYERS, SUMMERS, Case, bound, each_layer, each_summer
+from helpers.run_modes import BACKEND, with_known_sizes, with_unknown_sizes
+from helpers.tensors import available, dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COMPUTED, HALF_UNIT, assert_within
 
 POLICIES = {
     "float16": "float16",
@@ -28,61 +30,17 @@ POLICIES = {
     "mixed_float16": "float16",
     "mixed_bfloat16": "bfloat16",
 }
-# Half a unit of the last of the digits, of a number between 1 and 2.
-HALF_UNIT = {
-    "float16": 2.0**-11,
-    "bfloat16": 2.0**-8,
-    "float32": 2.0**-24,
-    "float64": 2.0**-53,
-}
-# What the encoding is off by before it is rounded: see `cases`. The last is that of
-# the smallest numbers of float16, which have fewer digits.
-COMPUTED = {"float64": 1e-12, "float32": 2e-7, "bfloat16": 2e-7, "float16": 3e-7}
-
-
-def available(dtype: str) -> str:
-    """JAX runs without 64-bit numbers unless told otherwise."""
-    return "float32" if (BACKEND, dtype) == ("jax", "float64") else dtype
-
-
-def bound(case: Case, inputs: np.ndarray, dtype: str, inner: str | None = None) -> Any:
-    """How far from the formula each number may be.
-
-    Input and sum are rounded to `dtype`, the encoding to `inner` and then to `dtype`.
-    """
-    encoding = np.abs(case.encoding())
-    total = COMPUTED[dtype] + encoding * HALF_UNIT[dtype]
-    if inner is not None:
-        total = total + COMPUTED[inner] + encoding * HALF_UNIT[inner]
-    if not case.adds:
-        return np.broadcast_to(total, inputs.shape)
-    total = total + np.abs(inputs) * HALF_UNIT[dtype]
-    return total + (np.abs(case.expected(inputs)) + total) * HALF_UNIT[dtype]
-
-
-def assert_within(outputs: Any, expected: np.ndarray, bounds: Any) -> None:
-    excess = np.abs(to_numpy(outputs) - expected) - bounds
-    assert excess.max() <= 0
-
-
-each_case = pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
-each_sum = pytest.mark.parametrize("case", SUMMERS, ids=lambda case: case.name)
-
-
-@pytest.fixture
-def set_policy() -> Iterator[Callable[[Any], None]]:
-    before = keras.config.dtype_policy()
-    yield keras.config.set_dtype_policy
-    keras.config.set_dtype_policy(before)
 
 
 # Policies, of everything and of a layer.
 
 
-@each_case
+@each_layer
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_global_policy(case: Case, policy: str, set_policy: Callable[[Any], None]):
-    set_policy(policy)
+def test_a_global_policy_decides_the_precision(
+    case: Case, policy: str, global_policy: Callable[[Any], None]
+):
+    global_policy(policy)
     layer, inputs = case.make(), case.inputs()
     assert layer.dtype_policy.name == policy
     dtype = available(POLICIES[policy])
@@ -92,11 +50,11 @@ def test_a_global_policy(case: Case, policy: str, set_policy: Callable[[Any], No
 
 
 @pytest.mark.parametrize("global_", ["mixed_bfloat16", "float16"])
-@each_case
-def test_a_layer_of_its_own_precision_in_a_model(
-    case: Case, global_: str, set_policy: Callable[[Any], None]
+@each_layer
+def test_a_layer_keeps_its_own_precision_in_a_model(
+    case: Case, global_: str, global_policy: Callable[[Any], None]
 ):
-    set_policy(global_)
+    global_policy(global_)
     # Without a dtype of its own, the input of a model would be rounded before.
     inputs = keras.Input(case.shape[1:], dtype="float32")
     model = keras.Model(inputs, case.make(dtype="float32")(inputs))
@@ -110,8 +68,8 @@ PAIRS = [(inner, outer) for inner in HALF_UNIT for outer in HALF_UNIT if inner !
 
 
 @pytest.mark.parametrize(("inner", "outer"), PAIRS)
-def test_a_sum_in_another_precision_than_its_encoding(inner: str, outer: str):
-    case = Case("S(P2)", lambda: None, (2, 40, 3, 8), adds=True)
+def test_a_sum_may_have_another_precision_than_its_encoding(inner: str, outer: str):
+    case = Case("sum-of-2d", lambda: None, (2, 40, 3, 8), adds=True)
     layer = kp.Summer(kp.PositionalEncoding2D(8, dtype=inner), dtype=outer)
     outputs = layer(case.inputs())
     dtype, rounded = available(outer), available(inner)
@@ -121,8 +79,10 @@ def test_a_sum_in_another_precision_than_its_encoding(inner: str, outer: str):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_global_policy_of_encode(policy: str, set_policy: Callable[[Any], None]):
-    set_policy(policy)
+def test_a_global_policy_decides_the_precision_of_encode(
+    policy: str, global_policy: Callable[[Any], None]
+):
+    global_policy(policy)
     outputs = kp.encode(np.arange(3000), channels=16)
     dtype = available(POLICIES[policy])
     assert dtype_of(outputs) == dtype
@@ -134,10 +94,10 @@ def test_a_global_policy_of_encode(policy: str, set_policy: Callable[[Any], None
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_global_policy_leaves_tables_as_they_are(
-    policy: str, set_policy: Callable[[Any], None]
+    policy: str, global_policy: Callable[[Any], None]
 ):
     """They are arrays of a dtype that the call names, or float32."""
-    set_policy(policy)
+    global_policy(policy)
     assert kp.sinusoidal_table(5, 8).dtype == "float32"
     assert kp.sinusoidal_table(5, 8, dtype=None).dtype.name == POLICIES[policy]
 
@@ -151,12 +111,12 @@ def map_of(**entries: str) -> keras.dtype_policies.DTypePolicyMap:
 
 @pytest.mark.parametrize("way", ["argument", "global"])
 @pytest.mark.parametrize("policy", [*POLICIES])
-def test_the_entry_of_a_map_for_a_layer(
-    policy: str, way: str, set_policy: Callable[[Any], None]
+def test_a_layer_finds_its_entry_of_a_policy_map(
+    policy: str, way: str, global_policy: Callable[[Any], None]
 ):
     policies = map_of(places=policy)
     if way == "global":
-        set_policy(policies)
+        global_policy(policies)
     named = {"dtype": policies} if way == "argument" else {}
     layer = kp.PositionalEncoding1D(8, name="places", **named)
     other = kp.PositionalEncoding1D(8, name="others", **named)
@@ -168,10 +128,10 @@ def test_the_entry_of_a_map_for_a_layer(
 
 
 @pytest.mark.parametrize("policy", ["float16", "float32"])
-def test_the_entry_of_a_map_for_the_layer_in_a_summer(
-    policy: str, set_policy: Callable[[Any], None]
+def test_the_layer_in_a_summer_finds_its_entry_of_a_policy_map(
+    policy: str, global_policy: Callable[[Any], None]
 ):
-    set_policy(map_of(sum="float32", sum__places=policy))
+    global_policy(map_of(sum="float32", sum__places=policy))
     layer = kp.Summer(kp.PositionalEncoding1D(8, name="places"), name="sum")
     outputs = layer(np.zeros((1, 40, 8), "float32"))
     assert dtype_of(outputs) == "float32"
@@ -183,15 +143,15 @@ def test_the_entry_of_a_map_for_the_layer_in_a_summer(
     assert (digits == to_numpy(outputs)).all()
 
 
-def test_a_map_comes_back_from_a_file(
-    tmp_path: Path, set_policy: Callable[[Any], None]
+def test_a_policy_map_comes_back_from_a_file(
+    tmp_path: Path, global_policy: Callable[[Any], None]
 ):
-    set_policy(map_of(sum="float16"))
+    global_policy(map_of(sum="float16"))
     inputs = keras.Input((None, 8))
     summer = kp.Summer(kp.PositionalEncoding1D(8, name="places"), name="sum")
     model = keras.Model(inputs, summer(inputs))
     model.save(tmp_path / "model.keras")
-    set_policy("float32")
+    global_policy("float32")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     x = np.zeros((1, 40, 8), "float32")
     assert dtype_of(loaded(x)) == dtype_of(model(x)) == "float16"
@@ -237,7 +197,7 @@ def under_floatx(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["layer", "sum", "encode"])
-def test_another_floatx(name: str, under_floatx: tuple[str, Any]):
+def test_another_floatx_decides_the_precision(name: str, under_floatx: tuple[str, Any]):
     floatx, found = under_floatx
     assert found["dtypes"] == [floatx]
     # Rounded once; in the sum once more, and once when 0.25 is taken off again.
@@ -250,10 +210,10 @@ def test_another_floatx(name: str, under_floatx: tuple[str, Any]):
     [kp.PositionalEncoding1D, kp.SinusoidEncoding],
     ids=lambda make: make.__name__,
 )
-def test_an_entry_of_a_map_that_is_no_float(
-    make: Callable[..., keras.Layer], policy: str, set_policy: Callable[[Any], None]
+def test_an_entry_of_a_policy_map_that_is_no_float_is_refused(
+    make: Callable[..., keras.Layer], policy: str, global_policy: Callable[[Any], None]
 ):
-    set_policy(map_of(places=policy))
+    global_policy(map_of(places=policy))
     with pytest.raises(ValueError, match="`dtype` must be a floating-point dtype"):
         make(8, name="places")(np.zeros((1, 4, 8), "float32"))
 
@@ -275,8 +235,10 @@ def two_outputs(case: Case) -> keras.Model:
 
 
 @leaves_some
-@pytest.mark.parametrize("name", ["P2", "Pm1", "S(P1)", "S(Pm2)", "Sinusoid"])
-def test_a_quantized_model(name: str):
+@pytest.mark.parametrize(
+    "name", ["2d", "permute1d", "sum-of-1d", "sum-of-permute2d", "sinusoid"]
+)
+def test_a_quantized_model_leaves_the_layers(name: str):
     case = next(case for case in LAYERS if case.name == name)
     model, x = two_outputs(case), case.inputs()
     layer, (kernel, bias) = model.get_layer("places"), model.get_weights()
@@ -312,7 +274,7 @@ INT4 = pytest.mark.skipif(
 @leaves_some
 @pytest.mark.parametrize("mode", [pytest.param("int4", marks=INT4), "float8"])
 def test_other_quantizations_leave_the_layers(mode: str):
-    case = next(case for case in SUMMERS if case.name == "S(P2)")
+    case = next(case for case in SUMMERS if case.name == "sum-of-2d")
     model, x = two_outputs(case), case.inputs()
     encoded = model.predict(x, verbose=0)[0]
     model.quantize(mode)
@@ -322,7 +284,7 @@ def test_other_quantizations_leave_the_layers(mode: str):
 
 @leaves_some
 def test_a_quantized_model_comes_back_from_a_file(tmp_path: Path):
-    case = next(case for case in SUMMERS if case.name == "S(Pm2)")
+    case = next(case for case in SUMMERS if case.name == "sum-of-permute2d")
     model = two_outputs(case)
     model.quantize("int8")
     model.save(tmp_path / "model.keras")
@@ -355,10 +317,12 @@ if BACKEND == "torch":
         "double": lambda model: model.double(),
     }
 
-    @each_case
+    @each_layer
     @pytest.mark.parametrize("cast", CASTS)
     @pytest.mark.parametrize("called", [False, True], ids=["new", "called"])
-    def test_a_cast_of_a_torch_model(case: Case, cast: str, called: bool):
+    def test_a_cast_of_a_torch_model_changes_no_layer(
+        case: Case, cast: str, called: bool
+    ):
         """Nothing of the layers can be cast: neither their numbers nor their dtype."""
         model = torch.nn.Sequential(case.make())
         x = to_tensor(case.inputs())
@@ -372,8 +336,10 @@ if BACKEND == "torch":
         assert list(model.state_dict()) == []
 
     @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-    @each_sum
-    def test_inputs_of_a_model_that_was_cast(case: Case, dtype: torch.dtype):
+    @each_summer
+    def test_inputs_of_a_model_that_was_cast_are_added_in_float32(
+        case: Case, dtype: torch.dtype
+    ):
         model = torch.nn.Sequential(case.make()).to(dtype)
         x = to_tensor(case.inputs()).to(dtype)
         outputs = model(x)
@@ -381,7 +347,7 @@ if BACKEND == "torch":
         given = to_numpy(x)
         assert_within(outputs, case.expected(given), bound(case, given, "float32"))
 
-    def test_a_keras_model_that_was_cast():
+    def test_a_keras_model_that_was_cast_keeps_its_encoding():
         inputs = keras.Input((6, 16))
         dense = keras.layers.Dense(16, name="dense")
         summer = kp.Summer(kp.PositionalEncoding1D(16))
@@ -396,8 +362,10 @@ if BACKEND == "torch":
     # and in it: the latter has none.
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
     @pytest.mark.parametrize("mode", ["eager", "dynamo", "unknown"])
-    @pytest.mark.parametrize("name", ["P1", "S(Pm2)"])
-    def test_autocast(name: str, mode: str, dtype: torch.dtype):
+    @pytest.mark.parametrize("name", ["1d", "sum-of-permute2d"])
+    def test_autocast_leaves_layers_as_they_are(
+        name: str, mode: str, dtype: torch.dtype
+    ):
         case = next(case for case in LAYERS if case.name == name)
         layer, last = case.make(), case.shape[-1]
         linear = torch.nn.Linear(last, last)
@@ -420,7 +388,7 @@ if BACKEND == "torch":
         bounds = bound(case, given, "float32")
         assert_within(outputs.detach(), case.expected(given), bounds)
 
-    def test_gradients_under_autocast():
+    def test_gradients_under_autocast_are_one():
         layer = kp.Summer(kp.PositionalEncoding1D(16))
         x = torch.randn(2, 6, 16, requires_grad=True)
         with torch.autocast("cpu", torch.bfloat16):

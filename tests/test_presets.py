@@ -14,11 +14,11 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from cases import COUNTING, to_numpy
 
 import keras_posenc as kp
-from keras_posenc._options import OPTION_NAMES
-from keras_posenc._presets import PRESETS
+from helpers.internals import OPTION_NAMES, PRESETS
+from helpers.tensors import to_numpy
+from helpers.tolerances import COUNTING
 
 GOLDEN = {
     item["name"]: item

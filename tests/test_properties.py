@@ -15,12 +15,13 @@ import hypothesis
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
 from hypothesis import strategies as st
-from modes import BACKEND
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.run_modes import BACKEND
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING
 
 # Few channels leave an axis without one: tests/test_shapes.py checks the warning.
 pytestmark = pytest.mark.filterwarnings(
@@ -129,13 +130,13 @@ _BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 SUM_ROUNDING = {dtype: 2.0 ** (3 - bits) for dtype, bits in _BITS.items()}
 
 KINDS = {
-    "P": Kind(_any_rank, 4),
+    "any-rank": Kind(_any_rank, 4),
     "fixed": Kind(_fixed, 3),
     "permute": Kind(_permute, 3, first=(True,)),
-    "S(P)": Kind(_summer(_any_rank), 4, adds=True),
-    "S(fixed)": Kind(_summer(_fixed), 3, adds=True),
-    "S(permute)": Kind(_summer(_permute), 3, first=(True,), adds=True),
-    "Sinusoid": Kind(_sinusoid, 1, first=(False,), adds=True, plain=True),
+    "sum-of-any-rank": Kind(_summer(_any_rank), 4, adds=True),
+    "sum-of-fixed": Kind(_summer(_fixed), 3, adds=True),
+    "sum-of-permute": Kind(_summer(_permute), 3, first=(True,), adds=True),
+    "sinusoid": Kind(_sinusoid, 1, first=(False,), adds=True, plain=True),
 }
 each_kind = pytest.mark.parametrize("name", KINDS)
 
@@ -182,7 +183,7 @@ def test_equals_the_formula(name: str, data: st.DataObject):
     )
 
 
-@pytest.mark.parametrize("name", ["permute", "S(permute)"])
+@pytest.mark.parametrize("name", ["permute", "sum-of-permute"])
 @in_some_examples
 @hypothesis.given(data=st.data())
 def test_permute_is_the_transpose(name: str, data: st.DataObject):
@@ -260,7 +261,7 @@ def test_what_is_saved_and_loaded_is_the_same(name: str, data: st.DataObject):
 
 
 @in_some_examples
-@hypothesis.given(place=places(KINDS["P"]))
+@hypothesis.given(place=places(KINDS["any-rank"]))
 def test_encode_is_what_the_layer_has_in_its_rows(place: Place):
     place = replace(place, first=False)
     positions = place.positions()
@@ -281,7 +282,7 @@ def test_encode_is_what_the_layer_has_in_its_rows(place: Place):
 
 
 @in_some_examples
-@hypothesis.given(place=places(KINDS["P"], dtype="float32"))
+@hypothesis.given(place=places(KINDS["any-rank"], dtype="float32"))
 def test_the_table_is_what_the_layer_returns(place: Place):
     place = replace(place, first=False)
     channels = place.written or place.channels

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
-from cases import SUM_ROUNDING, to_numpy, to_tensor
-from modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
+from helpers.tensors import to_numpy, to_tensor
+from helpers.tolerances import SUM_ROUNDING
 
 GOLDEN = json.loads(
     (Path(__file__).parent / "golden/published_encodings.json").read_text()
@@ -61,7 +62,7 @@ def assert_equals_the_original(outputs: Any, golden: dict[str, Any]) -> None:
 
 @each_table
 @pytest.mark.parametrize("mode", KNOWN)
-def test_layer(golden: dict[str, Any], mode: str):
+def test_a_layer_equals_the_published_table(golden: dict[str, Any], mode: str):
     layer = with_known_sizes(layer_for(golden), mode)
     outputs = layer(to_tensor(np.zeros(shape_of(golden), "float32")))
     assert_equals_the_original(outputs, golden)
@@ -69,7 +70,9 @@ def test_layer(golden: dict[str, Any], mode: str):
 
 @each_table
 @pytest.mark.parametrize("mode", UNKNOWN)
-def test_layer_that_knows_no_size(golden: dict[str, Any], mode: str):
+def test_a_layer_that_knows_no_size_equals_the_published_table(
+    golden: dict[str, Any], mode: str
+):
     sizes = [None] * len(golden["shape"])
     signature = (None, *sizes, golden["channels"])
     graph = with_unknown_sizes(layer_for(golden), mode, signature)
@@ -78,7 +81,7 @@ def test_layer_that_knows_no_size(golden: dict[str, Any], mode: str):
 
 
 @each_table
-def test_sum(golden: dict[str, Any]):
+def test_a_sum_equals_the_published_table(golden: dict[str, Any]):
     inputs = np.random.default_rng(0).normal(size=shape_of(golden)).astype("float32")
     outputs = to_numpy(kp.Summer(layer_for(golden))(to_tensor(inputs)))
     np.testing.assert_allclose(
@@ -90,7 +93,7 @@ def test_sum(golden: dict[str, Any]):
 
 
 @each_table
-def test_table(golden: dict[str, Any]):
+def test_the_table_equals_the_published_table(golden: dict[str, Any]):
     table = kp.sinusoidal_table(
         golden["shape"], golden["channels"], **golden["options"]
     )
@@ -98,7 +101,7 @@ def test_table(golden: dict[str, Any]):
 
 
 @each_table
-def test_the_reference_agrees(golden: dict[str, Any]):
+def test_the_reference_equals_the_published_table(golden: dict[str, Any]):
     table = reference.encode_options(
         tuple(golden["shape"]), golden["channels"], **golden["options"]
     )
@@ -108,13 +111,13 @@ def test_the_reference_agrees(golden: dict[str, Any]):
     )
 
 
-def test_the_file_is_whole():
+def test_the_golden_file_is_whole():
     assert len(GOLDEN) == 37
     assert {len(golden["shape"]) for golden in GOLDEN} == {1, 2, 3}
 
 
 @each_table
-def test_each_option_matters(golden: dict[str, Any]):
+def test_each_option_changes_its_table(golden: dict[str, Any]):
     """Shows that the checks above can fail, where options differ from the defaults."""
     shape, channels = tuple(golden["shape"]), golden["channels"]
     options = golden["options"]

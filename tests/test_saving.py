@@ -12,13 +12,13 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-import saved_models
-from cases import Case, dtype_of, each_layer, to_numpy
 from keras import ops
 
 import keras_posenc as kp
-
-BACKEND = keras.backend.backend()
+from helpers import saved_models
+from helpers.layer_cases import Case, each_layer
+from helpers.run_modes import BACKEND
+from helpers.tensors import dtype_of, to_numpy
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -46,7 +46,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("extension", ["keras", "h5", "json"])
 @pytest.mark.parametrize("name", saved_models.SAVED)
-def test_S1_loads_in_a_fresh_process(saved: Path, name: str, extension: str):
+def test_a_file_loads_in_a_fresh_process(saved: Path, name: str, extension: str):
     outputs = np.load(saved / f"{name}.npz")["outputs"]
     loaded = np.load(saved / f"{name}.{extension}-{BACKEND}.npy")
     np.testing.assert_array_equal(loaded, outputs)
@@ -60,7 +60,7 @@ REBUILT = {
 
 @pytest.mark.parametrize("way", REBUILT)
 @pytest.mark.parametrize("name", saved_models.SAVED)
-def test_S1_json_and_clone_model(name: str, way: str):
+def test_json_and_clone_model_rebuild_a_model(name: str, way: str):
     case = saved_models.SAVED[name]
     model = saved_models.model_with(case)
     inputs = case.inputs()
@@ -72,7 +72,7 @@ def test_S1_json_and_clone_model(name: str, way: str):
 
 
 @pytest.mark.parametrize("extension", ["keras", "h5"])
-def test_S1_a_summer_of_anyones_registered_layer(tmp_path: Path, extension: str):
+def test_a_summer_of_anyones_registered_layer_is_loaded(tmp_path: Path, extension: str):
     inputs = keras.Input((None, 8))
     model = keras.Model(inputs, kp.Summer(Halves())(inputs))
     model.save(tmp_path / f"model.{extension}")
@@ -82,22 +82,22 @@ def test_S1_a_summer_of_anyones_registered_layer(tmp_path: Path, extension: str)
 
 
 POLICIES = {
-    "P1": lambda policy: kp.PositionalEncoding1D(8, dtype=policy),
-    "S(P1)": lambda policy: kp.Summer(kp.PositionalEncoding1D(8, dtype=policy)).penc,
-    "S": lambda policy: kp.Summer(kp.PositionalEncoding1D(8), dtype=policy),
-    "Sinusoid": lambda policy: kp.SinusoidEncoding(8, dtype=policy),
+    "1d": lambda policy: kp.PositionalEncoding1D(8, dtype=policy),
+    "in-a-sum": lambda policy: kp.Summer(kp.PositionalEncoding1D(8, dtype=policy)).penc,
+    "sum": lambda policy: kp.Summer(kp.PositionalEncoding1D(8), dtype=policy),
+    "sinusoid": lambda policy: kp.SinusoidEncoding(8, dtype=policy),
 }
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_S3_the_policy_comes_back(name: str):
+def test_the_policy_comes_back(name: str):
     layer = POLICIES[name](keras.DTypePolicy("mixed_bfloat16"))
     again = type(layer).from_config(layer.get_config())
     assert again.dtype_policy == layer.dtype_policy
     assert again.dtype_policy.name == "mixed_bfloat16"
 
 
-def test_S3_the_policy_of_the_inner_layer_comes_back(tmp_path: Path):
+def test_the_policy_of_the_inner_layer_comes_back(tmp_path: Path):
     policy = keras.DTypePolicy("mixed_bfloat16")
     inputs = keras.Input((None, 8))
     summer = kp.Summer(kp.PositionalEncoding1D(8, dtype=policy))
@@ -109,7 +109,9 @@ def test_S3_the_policy_of_the_inner_layer_comes_back(tmp_path: Path):
 
 @each_layer
 @pytest.mark.parametrize("built", [False, True], ids=["before-build", "after-build"])
-def test_S4_config(case: Case, built: bool):
+def test_from_config_leaves_the_config_as_it_is_and_rebuilds_the_layer(
+    case: Case, built: bool
+):
     layer = case.make(name="places")
     if built:
         layer(case.inputs())
@@ -123,7 +125,7 @@ def test_S4_config(case: Case, built: bool):
 
 
 @each_layer
-def test_S4_config_does_not_change_when_built(case: Case):
+def test_the_config_does_not_change_when_built(case: Case):
     layer = case.make()
     before = layer.get_config()
     layer(case.inputs())
@@ -137,7 +139,9 @@ def test_S4_config_does_not_change_when_built(case: Case):
     [lambda layer: pickle.loads(pickle.dumps(layer)), copy.deepcopy],
     ids=["pickle", "deepcopy"],
 )
-def test_S5_pickle_and_deepcopy(case: Case, duplicate, called: bool):
+def test_a_pickled_or_copied_layer_returns_the_same(
+    case: Case, duplicate, called: bool
+):
     layer = case.make()
     if called:
         layer(case.inputs())
@@ -155,7 +159,7 @@ PENCS = {
 
 
 @pytest.mark.parametrize("name", PENCS)
-def test_S4_config_of_a_summer_of_a_layer_of_layers(name: str):
+def test_from_config_leaves_the_config_of_a_layer_of_layers_as_it_is(name: str):
     """Several of them take their config apart as they read it."""
     config = kp.Summer(PENCS[name]()).get_config()
     before = copy.deepcopy(config)
@@ -164,7 +168,7 @@ def test_S4_config_of_a_summer_of_a_layer_of_layers(name: str):
     assert config == before
 
 
-def test_S5_a_clone_has_an_inner_layer_of_its_own():
+def test_a_clone_has_an_inner_layer_of_its_own():
     inputs = keras.Input((None, 8))
     model = keras.Model(inputs, kp.Summer(kp.PositionalEncoding1D(8))(inputs))
     clone = keras.models.clone_model(model)
@@ -172,7 +176,7 @@ def test_S5_a_clone_has_an_inner_layer_of_its_own():
 
 
 @each_layer
-def test_S6_no_weights_and_no_state(case: Case):
+def test_layers_have_no_weights_and_no_state(case: Case):
     layer = case.make()
     layer(case.inputs())
     assert layer.weights == []
@@ -183,7 +187,7 @@ def test_S6_no_weights_and_no_state(case: Case):
 
 
 @each_layer
-def test_registered_under_the_package(case: Case):
+def test_layers_are_registered_under_the_package(case: Case):
     cls = type(case.make())
     assert keras.saving.get_registered_name(cls) == f"keras_posenc>{cls.__name__}"
 

@@ -10,24 +10,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import (
-    COUNTING,
-    ENCODERS,
-    LAYERS,
-    ROUNDING,
-    SUM_ROUNDING,
-    Case,
-    dtype_of,
-    each_layer,
-    to_numpy,
-    to_tensor,
-)
-from modes import whole_torch_graph
 
 import keras_posenc as kp
-
-BACKEND = keras.backend.backend()
+from helpers import reference
+from helpers.layer_cases import ENCODERS, LAYERS, Case, each_layer, open_shape
+from helpers.run_modes import BACKEND, UNKNOWN, whole_torch_graph, with_unknown_sizes
+from helpers.tensors import dtype_of, to_numpy, to_tensor
+from helpers.tolerances import COUNTING, ROUNDING, SUM_ROUNDING
 
 WRONG_RANKS = [
     (case, rank) for case in LAYERS for rank in range(1, 7) if rank != len(case.shape)
@@ -47,22 +36,22 @@ def wrong_rank_message(case: Case, shape: tuple[int | None, ...]) -> str:
 
 
 NO_ROOM = {
-    "P2(1)": (lambda: kp.PositionalEncoding2D(1), [1]),
-    "P2(2)": (lambda: kp.PositionalEncoding2D(2), [1]),
-    "Pm2(2)": (lambda: kp.PositionalEncodingPermute2D(2), [1]),
-    "P3(1)": (lambda: kp.PositionalEncoding3D(1), [1, 2]),
-    "P3(2)": (lambda: kp.PositionalEncoding3D(2), [1, 2]),
-    "P3(3)": (lambda: kp.PositionalEncoding3D(3), [2]),
-    "P3(4)": (lambda: kp.PositionalEncoding3D(4), [2]),
-    "P3(7)": (lambda: kp.PositionalEncoding3D(7), [2]),
-    "P3(8)": (lambda: kp.PositionalEncoding3D(8), [2]),
-    "rank4(17)": (lambda: kp.PositionalEncoding(4, 17), [3]),
-    "rank4(18)": (lambda: kp.PositionalEncoding(4, 18), [3]),
+    "2d-of-1": (lambda: kp.PositionalEncoding2D(1), [1]),
+    "2d-of-2": (lambda: kp.PositionalEncoding2D(2), [1]),
+    "permute2d-of-2": (lambda: kp.PositionalEncodingPermute2D(2), [1]),
+    "3d-of-1": (lambda: kp.PositionalEncoding3D(1), [1, 2]),
+    "3d-of-2": (lambda: kp.PositionalEncoding3D(2), [1, 2]),
+    "3d-of-3": (lambda: kp.PositionalEncoding3D(3), [2]),
+    "3d-of-4": (lambda: kp.PositionalEncoding3D(4), [2]),
+    "3d-of-7": (lambda: kp.PositionalEncoding3D(7), [2]),
+    "3d-of-8": (lambda: kp.PositionalEncoding3D(8), [2]),
+    "rank4-of-17": (lambda: kp.PositionalEncoding(4, 17), [3]),
+    "rank4-of-18": (lambda: kp.PositionalEncoding(4, 18), [3]),
 }
 
 
 @pytest.mark.parametrize("name", NO_ROOM)
-def test_F2_an_axis_without_a_channel_warns_at_construction(name: str):
+def test_an_axis_without_a_channel_warns_at_construction(name: str):
     make, axes = NO_ROOM[name]
     with pytest.warns(UserWarning, match="has no channel for axis") as caught:
         make()
@@ -82,14 +71,14 @@ SILENT = {
 
 @pytest.mark.parametrize("channels", range(1, 40))
 @pytest.mark.parametrize("rank", SILENT)
-def test_F2_only_those_numbers_of_channels_warn(rank: int, channels: int):
+def test_only_numbers_of_channels_that_leave_an_axis_out_warn(rank: int, channels: int):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         kp.PositionalEncoding(rank, channels)
     assert bool(caught) == (channels in SILENT[rank])
 
 
-def test_F2_channels_none_warns_when_built():
+def test_channels_none_warns_when_built():
     layer = kp.PositionalEncoding2D()
     with pytest.warns(UserWarning, match=r"no channel for axis 1 of its 2.*channels=2"):
         layer(np.zeros((1, 4, 3, 2), "float32"))
@@ -140,7 +129,7 @@ def test_inputs_with_fewer_channels_do_not_warn(shape: tuple[int, ...]):
 @pytest.mark.parametrize(
     "make",
     [lambda: kp.PositionalEncoding2D(8), lambda: kp.Summer(kp.PositionalEncoding2D(8))],
-    ids=["P2", "S(P2)"],
+    ids=["2d", "sum-of-2d"],
 )
 @pytest.mark.parametrize("shape", [(), (3,), (2, 8), (2, 5, 8), (1, 2, 2, 2, 8)])
 def test_a_built_layer_refuses_tensors_of_another_rank(
@@ -153,7 +142,7 @@ def test_a_built_layer_refuses_tensors_of_another_rank(
         layer(keras.ops.zeros(shape))
 
 
-def test_F3_fewer_channels_than_the_input_has():
+def test_fewer_channels_than_the_input_has_warn():
     layer = kp.PositionalEncoding2D(5)
     with pytest.warns(
         UserWarning, match=r"channels=5 makes 8 .* Received: inputs of 10 "
@@ -164,7 +153,7 @@ def test_F3_fewer_channels_than_the_input_has():
     assert error <= ROUNDING["float32"]
 
 
-def test_F3_fewer_channels_than_the_input_has_channels_first():
+def test_fewer_channels_than_the_input_has_warn_channels_first():
     layer = kp.PositionalEncodingPermute1D(3)
     with pytest.warns(UserWarning, match=r"channels=3 makes 4 channels"):
         outputs = layer(np.zeros((2, 9, 5), "float32"))
@@ -173,7 +162,7 @@ def test_F3_fewer_channels_than_the_input_has_channels_first():
     assert np.abs(to_numpy(outputs)[1] - expected).max() <= ROUNDING["float32"]
 
 
-def test_F3_fewer_channels_in_a_model():
+def test_fewer_channels_in_a_model_warn():
     inputs = keras.Input((None, 3, 10))
     with pytest.warns(UserWarning, match="makes 8 channels"):
         outputs = kp.PositionalEncoding2D(5)(inputs)
@@ -183,20 +172,20 @@ def test_F3_fewer_channels_in_a_model():
 SHAPE_ERROR = r"input's shape {}; .* Received: an encoding of shape {} from penc="
 
 
-def test_F3_a_summer_refuses_fewer_channels():
+def test_a_summer_refuses_fewer_channels():
     message = SHAPE_ERROR.format(r"\(1, 4, 3, 10\)", r"\(1, 4, 3, 8\)")
     with pytest.raises(ValueError, match=f"^`Summer` expects an encoding.*{message}"):
         kp.Summer(kp.PositionalEncoding2D(5))(np.zeros((1, 4, 3, 10), "float32"))
 
 
-def test_F3_a_summer_refuses_fewer_channels_in_a_model():
+def test_a_summer_refuses_fewer_channels_in_a_model():
     message = SHAPE_ERROR.format(r"\(None, None, 3, 10\)", r"\(None, None, 3, 8\)")
     with pytest.raises(ValueError, match=f"^`Summer` expects an encoding.*{message}"):
         kp.Summer(kp.PositionalEncoding2D(5))(keras.Input((None, 3, 10)))
 
 
 @each_wrong_rank
-def test_F5_wrong_rank_eagerly(case: Case, rank: int):
+def test_a_wrong_rank_is_refused_eagerly(case: Case, rank: int):
     shape = (2,) * rank
     with pytest.raises(ValueError, match=wrong_rank_message(case, shape)) as caught:
         case.make()(np.zeros(shape, "float32"))
@@ -204,7 +193,7 @@ def test_F5_wrong_rank_eagerly(case: Case, rank: int):
 
 
 @each_wrong_rank
-def test_F5_wrong_rank_in_a_model(case: Case, rank: int):
+def test_a_wrong_rank_is_refused_in_a_model(case: Case, rank: int):
     shape = (None, *(2,) * (rank - 1))
     with pytest.raises(ValueError, match=wrong_rank_message(case, shape)) as caught:
         case.make()(keras.Input(shape[1:]))
@@ -212,24 +201,17 @@ def test_F5_wrong_rank_in_a_model(case: Case, rank: int):
 
 
 @each_layer
-def test_F5_wrong_rank_inside_time_distributed(case: Case):
+def test_a_wrong_rank_is_refused_inside_time_distributed(case: Case):
     with pytest.raises(ValueError, match=r"expected ndim=\d, found ndim=2\."):
         keras.layers.TimeDistributed(case.make())(keras.Input((5, 8)))
 
 
 @each_layer
-def test_unknown_number_of_channels(case: Case):
+def test_an_unknown_number_of_channels_is_refused(case: Case):
     shape = [None, *case.shape[1:]]
     shape[case.channel_dim] = None
     with pytest.raises(ValueError, match=r"number of channels is known when the model"):
         case.make()(keras.Input(shape[1:]))
-
-
-def open_sizes(case: Case) -> tuple[int | None, ...]:
-    """The shape of the case with everything unknown but the channels."""
-    shape: list[int | None] = [None] * len(case.shape)
-    shape[case.channel_dim] = case.shape[case.channel_dim]
-    return tuple(shape[1:])
 
 
 def other_shape(case: Case) -> tuple[int, ...]:
@@ -240,8 +222,8 @@ def other_shape(case: Case) -> tuple[int, ...]:
 
 
 @each_layer
-def test_U1_unknown_sizes_in_a_model(case: Case):
-    inputs = keras.Input(open_sizes(case))
+def test_a_model_may_leave_sizes_unknown(case: Case):
+    inputs = keras.Input(open_shape(case)[1:])
     outputs = case.make()(inputs)
     assert outputs.shape == inputs.shape
     assert dtype_of(outputs) == "float32"
@@ -252,8 +234,8 @@ def test_U1_unknown_sizes_in_a_model(case: Case):
 
 @each_layer
 @pytest.mark.parametrize("which", ["first", "second"])
-def test_U1_predict_at_two_sizes(case: Case, which: str):
-    inputs = keras.Input(open_sizes(case))
+def test_one_model_predicts_at_two_sizes(case: Case, which: str):
+    inputs = keras.Input(open_shape(case)[1:])
     model = keras.Model(inputs, case.make()(inputs))
     values = {
         "first": case.inputs(),
@@ -268,8 +250,8 @@ def test_U1_predict_at_two_sizes(case: Case, which: str):
 
 
 @each_layer
-def test_U1_in_a_sequential_model(case: Case):
-    model = keras.Sequential([keras.Input(open_sizes(case)), case.make()])
+def test_a_sequential_model_may_leave_sizes_unknown(case: Case):
+    model = keras.Sequential([keras.Input(open_shape(case)[1:]), case.make()])
     inputs = case.inputs()
     predicted = model.predict(inputs, verbose=0)
     np.testing.assert_allclose(
@@ -279,8 +261,8 @@ def test_U1_in_a_sequential_model(case: Case):
 
 @each_layer
 @pytest.mark.parametrize("steps", [4, None], ids=["4steps", "unknown-steps"])
-def test_U3_time_distributed(case: Case, steps: int | None):
-    inputs = keras.Input((steps, *open_sizes(case)))
+def test_time_distributed_encodes_every_step(case: Case, steps: int | None):
+    inputs = keras.Input((steps, *open_shape(case)[1:]))
     outputs = keras.layers.TimeDistributed(case.make())(inputs)
     assert outputs.shape == inputs.shape
     model = keras.Model(inputs, outputs)
@@ -292,7 +274,7 @@ def test_U3_time_distributed(case: Case, steps: int | None):
 
 
 @each_layer
-def test_M4_the_second_call_inside_time_distributed_has_another_rank(case: Case):
+def test_another_rank_is_refused_on_a_later_call_inside_time_distributed(case: Case):
     """`TimeDistributed` calls `call` directly, past what `__call__` checks."""
     layer = keras.layers.TimeDistributed(case.make())
     layer(np.zeros((2, 3, *case.shape[1:]), "float32"))
@@ -300,7 +282,7 @@ def test_M4_the_second_call_inside_time_distributed_has_another_rank(case: Case)
         layer(np.zeros((2, 3, *case.shape[1:], 2), "float32"))
 
 
-def test_M4_too_long_inside_time_distributed():
+def test_too_long_inputs_are_refused_inside_time_distributed():
     layer = keras.layers.TimeDistributed(kp.SinusoidEncoding(8, max_len=6))
     layer(np.zeros((2, 3, 5, 8), "float32"))
     with pytest.raises(ValueError, match="at most max_len=6 positions, found 9"):
@@ -309,7 +291,7 @@ def test_M4_too_long_inside_time_distributed():
         layer(np.zeros((2, 3, 5, 6), "float32"))
 
 
-def test_M4_too_many_channels_inside_time_distributed():
+def test_too_many_channels_are_refused_inside_time_distributed():
     layer = keras.layers.TimeDistributed(kp.Summer(kp.PositionalEncoding2D(5)))
     layer(np.zeros((2, 3, 5, 4, 8), "float32"))
     with pytest.raises(ValueError, match="it never broadcasts"):
@@ -319,13 +301,13 @@ def test_M4_too_many_channels_inside_time_distributed():
 @pytest.mark.parametrize(
     "inputs", [np.zeros((2, 3, 5, 4, 10)), None], ids=["eager", "model"]
 )
-def test_F3_fewer_channels_inside_time_distributed(inputs: np.ndarray | None):
+def test_fewer_channels_inside_time_distributed_warn(inputs: np.ndarray | None):
     layer = keras.layers.TimeDistributed(kp.PositionalEncoding2D(5))
     with pytest.warns(UserWarning, match="channels=5 makes 8 channels"):
         layer(keras.Input((3, 5, 4, 10)) if inputs is None else inputs)
 
 
-def test_F3_one_text_for_all_lengths():
+def test_fewer_channels_warn_with_one_text_for_all_lengths():
     """Python shows a text once at one line: a loop over lengths is not flooded."""
     layer = kp.PositionalEncoding1D(3)
     with pytest.warns(UserWarning, match="channels=3 makes 4 channels") as caught:
@@ -333,7 +315,7 @@ def test_F3_one_text_for_all_lengths():
     assert len({str(warning.message) for warning in caught}) == 1
 
 
-def test_F3_one_call_gives_one_warning():
+def test_fewer_channels_give_one_warning_a_call():
     layer = kp.PositionalEncoding1D(3)
     with pytest.warns(UserWarning, match="channels=3 makes 4 channels") as caught:
         layer(np.zeros((2, 9, 5), "float32"))
@@ -341,7 +323,7 @@ def test_F3_one_call_gives_one_warning():
 
 
 @each_layer
-def test_M4_the_second_call_has_another_rank(case: Case):
+def test_another_rank_is_refused_on_a_later_call(case: Case):
     layer = case.make()
     layer(np.zeros(case.shape, "float32"))
     shape = (2,) * (len(case.shape) + 1)
@@ -349,7 +331,7 @@ def test_M4_the_second_call_has_another_rank(case: Case):
         layer(np.zeros(shape, "float32"))
 
 
-def test_M4_the_second_call_of_a_summer_has_too_many_channels():
+def test_a_summer_refuses_too_many_channels_on_a_later_call():
     summer = kp.Summer(kp.PositionalEncoding1D(8))
     summer(np.zeros((2, 5, 8), "float32"))
     message = SHAPE_ERROR.format(r"\(2, 5, 12\)", r"\(2, 5, 8\)")
@@ -357,7 +339,7 @@ def test_M4_the_second_call_of_a_summer_has_too_many_channels():
         summer(np.zeros((2, 5, 12), "float32"))
 
 
-def test_M4_the_second_call_of_an_encoding_has_too_many_channels():
+def test_an_encoding_warns_of_too_many_channels_on_each_call():
     layer = kp.PositionalEncoding1D(8)
     layer(np.zeros((2, 5, 8), "float32"))
     for _ in range(2):
@@ -366,11 +348,8 @@ def test_M4_the_second_call_of_an_encoding_has_too_many_channels():
 
 
 @pytest.mark.parametrize("case", ENCODERS, ids=lambda case: case.name)
-def test_compute_output_shape(case: Case):
-    assert case.make().compute_output_shape([None, *open_sizes(case)]) == (
-        None,
-        *open_sizes(case),
-    )
+def test_compute_output_shape_keeps_unknown_sizes(case: Case):
+    assert case.make().compute_output_shape([*open_shape(case)]) == open_shape(case)
 
 
 SINUSOID_ERRORS = {
@@ -380,14 +359,14 @@ SINUSOID_ERRORS = {
 
 
 @pytest.mark.parametrize("name", SINUSOID_ERRORS)
-def test_sinusoid_encoding_refuses(name: str):
+def test_sinusoid_encoding_refuses_other_shapes(name: str):
     shape, message = SINUSOID_ERRORS[name]
     with pytest.raises(ValueError, match=message):
         kp.SinusoidEncoding(8, 50)(np.zeros(shape, "float32"))
 
 
 @pytest.mark.parametrize("name", SINUSOID_ERRORS)
-def test_sinusoid_encoding_refuses_in_a_model(name: str):
+def test_sinusoid_encoding_refuses_other_shapes_in_a_model(name: str):
     shape, message = SINUSOID_ERRORS[name]
     with pytest.raises(ValueError, match=message.replace(r"\(1, 5", r"\(None, 5")):
         kp.SinusoidEncoding(8, 50)(keras.Input(shape[1:]))
@@ -399,27 +378,12 @@ def test_sinusoid_encoding_takes_its_longest():
 
 def without_known_sizes(layer: keras.Layer, case: Case) -> Callable[[Any], Any]:
     """The layer as one graph of its backend, traced where no size is a number."""
-    signature = (None, *open_sizes(case))
-    if BACKEND == "tensorflow":
-        import tensorflow as tf
-
-        spec = tf.TensorSpec(signature, "float32")
-        return tf.function(layer).get_concrete_function(spec)
-    if BACKEND == "torch":
-        return whole_torch_graph(layer, dynamic=True)
-    import jax
-    from jax import export
-
-    names = ("batch", "x", "y", "z", "w")
-    named = [size or names[dim] for dim, size in enumerate(signature)]
-    shape = export.symbolic_shape(", ".join(map(str, named)))
-    traced = jax.ShapeDtypeStruct(shape, "float32")
-    return export.export(jax.jit(layer))(traced).call
+    return with_unknown_sizes(layer, UNKNOWN[0], open_shape(case))
 
 
 @pytest.mark.parametrize("shape_of", [lambda case: case.shape, other_shape])
 @each_layer
-def test_U1_in_a_graph_that_knows_no_size(case: Case, shape_of: Any):
+def test_a_graph_that_knows_no_size_counts_them(case: Case, shape_of: Any):
     layer = case.make()
     graph = without_known_sizes(layer, case)
     x = np.random.default_rng(1).normal(size=shape_of(case)).astype("float32")
@@ -428,8 +392,8 @@ def test_U1_in_a_graph_that_knows_no_size(case: Case, shape_of: Any):
     np.testing.assert_allclose(counted, expected, rtol=0, atol=COUNTING + SUM_ROUNDING)
 
 
-def test_U1_a_long_axis_in_a_graph_that_knows_no_size():
-    case = Case("P1", lambda: kp.PositionalEncoding1D(16), (1, 20_000, 16))
+def test_a_graph_that_knows_no_size_counts_a_long_axis():
+    case = Case("1d", lambda: kp.PositionalEncoding1D(16), (1, 20_000, 16))
     graph = without_known_sizes(case.make(), case)
     counted = to_numpy(graph(to_tensor(np.zeros(case.shape, "float32"))))[0]
     # Float32 angles would be off by 1e-3 here.
@@ -441,7 +405,7 @@ def test_U1_a_long_axis_in_a_graph_that_knows_no_size():
 if BACKEND == "torch":
 
     @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
-    def test_F3_fewer_channels_under_torch_compile(dynamic: bool):
+    def test_fewer_channels_under_torch_compile_warn(dynamic: bool):
         import torch
 
         layer = kp.PositionalEncoding1D(3)

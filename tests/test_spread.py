@@ -9,22 +9,22 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import spread_model
-from cases import LAYERS, ROUNDING, SUM_ROUNDING, Case
-from modes import BACKEND
+
+from helpers import sharded_model
+from helpers.layer_cases import LAYERS, Case
+from helpers.processes import command, environment
+from helpers.run_modes import BACKEND
+from helpers.tolerances import ROUNDING, SUM_ROUNDING
 
 Facts = dict[str, Any]
 # Seconds. It takes 20, or a minute on a busy machine.
 PATIENCE = 600
-HERE = Path(__file__).parent
 ENVIRONMENT = {
-    **os.environ,
+    **environment(),
     # A GPU would be a device by itself.
     "CUDA_VISIBLE_DEVICES": "-1",
     "JAX_PLATFORMS": "cpu",
@@ -39,9 +39,9 @@ STRATEGIES = {
 }
 
 
-def start(script: str, *arguments: str) -> subprocess.Popen[str]:
+def start(helper: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(HERE / script), *arguments],
+        command(helper, *arguments),
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         text=True,
@@ -53,9 +53,9 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
     """What the script of this backend prints."""
     if BACKEND == "torch":
         meeting = str(tmp_path_factory.mktemp("torch") / "meeting")
-        processes = [start("spread_torch.py", meeting, number) for number in "01"]
+        processes = [start("sharded_torch", meeting, number) for number in "01"]
     else:
-        processes = [start(f"spread_{BACKEND}.py")]
+        processes = [start(f"sharded_{BACKEND}")]
     try:
         printed = [process.communicate(timeout=PATIENCE)[0] for process in processes]
     finally:
@@ -66,21 +66,21 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES[BACKEND])
-def test_E4_the_loss_is_that_of_one_device(strategy: str, facts: Facts):
+def test_the_loss_is_that_of_one_device(strategy: str, facts: Facts):
     losses = facts["losses"]
-    assert len(losses["one"]) == spread_model.EPOCHS
+    assert len(losses["one"]) == sharded_model.EPOCHS
     # Gradients are added in another order: 1e-6 was measured.
     np.testing.assert_allclose(losses[strategy], losses["one"], rtol=0, atol=1e-5)
 
 
-def test_E4_the_loss_depends_on_the_encoding():
-    losses = [spread_model.fitted(max_wavelength) for max_wavelength in (100, 101)]
+def test_the_loss_depends_on_the_encoding():
+    losses = [sharded_model.fitted(max_wavelength) for max_wavelength in (100, 101)]
     assert np.abs(np.subtract(*losses)).max() > 1e-4
 
 
 if BACKEND == "jax":
-    from cases import COUNTING
-    from spread_jax import CASES, LONG, SPREADS, WAYS
+    from helpers.sharded_jax import CASES, LONG, SPREADS, WAYS
+    from helpers.tolerances import COUNTING
 
     def tolerance(case: Case) -> float:
         if case not in LONG:
@@ -95,7 +95,7 @@ if BACKEND == "jax":
     @each_case
     @each_spread
     @pytest.mark.parametrize("way", WAYS)
-    def test_E4_the_output_is_spread_as_the_input(
+    def test_the_output_is_sharded_as_the_input(
         case: Case, spread: str, way: str, facts: Facts
     ):
         found = facts["layers"][f"{case.name}-{spread}-{way}"]
@@ -105,13 +105,13 @@ if BACKEND == "jax":
 
     @each_case
     @each_spread
-    def test_E4_what_is_kept_is_spread_too(case: Case, spread: str, facts: Facts):
+    def test_cached_tables_are_sharded_too(case: Case, spread: str, facts: Facts):
         found = facts["layers"][f"{case.name}-{spread}-eager"]
         assert 0 < found["largest_kept"] <= found["part_of_one_element"]
 
     @each_case
     @each_spread
-    def test_E4_devices_exchange_nothing(case: Case, spread: str, facts: Facts):
+    def test_devices_exchange_nothing(case: Case, spread: str, facts: Facts):
         found = facts["layers"][f"{case.name}-{spread}-jit"]
         # Of four tables, neighbours exchange a few positions.
         allowed = {"collective-permute"} if case in LONG else set()
@@ -121,7 +121,7 @@ if BACKEND == "jax":
 
     @each_spread
     @pytest.mark.parametrize("way", WAYS)
-    def test_E4_a_gathered_copy_would_be_seen(spread: str, way: str, facts: Facts):
+    def test_a_gathered_copy_would_be_seen(spread: str, way: str, facts: Facts):
         found = facts["gathered"][f"{spread}-{way}"]
         assert found["parts"] != [found["part"]] * 8
         assert not found["alike"]
@@ -132,11 +132,13 @@ if BACKEND == "jax":
 
 
 if BACKEND == "tensorflow":
-    from spread_tensorflow import WAYS
+    from helpers.sharded_tensorflow import WAYS
 
     @pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
     @pytest.mark.parametrize("way", WAYS)
-    def test_E4_each_replica_has_its_own(case: Case, way: str, facts: Facts):
+    def test_each_replica_computes_on_its_own_device(
+        case: Case, way: str, facts: Facts
+    ):
         found = facts["layers"][f"{case.name}-{way}"]
         assert found["devices"] == ["0", "1"]
         assert found["error"] <= (SUM_ROUNDING if case.adds else ROUNDING["float32"])

@@ -11,31 +11,34 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, dtype_of, to_numpy, to_tensor
 from keras import ops
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import (
+
+import keras_posenc as kp
+from helpers import reference
+from helpers.internals import RECORD_BYTES, cache_limit, cached_bytes, limit_cache
+from helpers.position_cases import (
     BATCH,
     CHANNELS,
     LENGTH,
     NAMED,
     SEQUENCES,
+    STARTS,
     Sequence,
-    assert_close,
     compiled,
     counted_from,
     each_compiler,
     each_sequence,
-    scalar,
-    zeros,
+    tile_positions,
 )
-
-import keras_posenc as kp
-from keras_posenc import _evaluate
-from keras_posenc._cache import TensorCache
-
-STARTS = [0, 7, -20]
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
+from helpers.tensors import dtype_of, scalar, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, ROUNDING, assert_close
 
 FORMS: dict[str, Any] = {
     "zero": (lambda: 0, 0),
@@ -58,7 +61,7 @@ FORMS: dict[str, Any] = {
 
 @each_sequence
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form(form: str, case: Sequence):
+def test_a_start_may_come_in_every_form(form: str, case: Sequence):
     given, starts = FORMS[form]
     layer, x = case.make(), case.inputs()
     assert_close(case.encoding(layer(x, start_index=given())), counted_from(starts))
@@ -85,7 +88,7 @@ def test_equals_a_part_of_the_whole(start: int, tensor: bool, whole: np.ndarray)
     assert_close(part, whole[:, start : start + 1], atol)
 
 
-def test_a_sum():
+def test_a_sum_passes_the_start_on():
     x = np.random.default_rng(0).normal(size=(BATCH, LENGTH, CHANNELS))
     x = x.astype("float32")
     outputs = kp.Summer(kp.PositionalEncoding1D(CHANNELS))(x, start_index=STARTS)
@@ -109,24 +112,17 @@ TILE_FORMS = {
 }
 
 
-def tile(sizes: tuple[int, ...], starts: tuple[int, ...]) -> np.ndarray:
-    ranges = [
-        start + np.arange(size) for size, start in zip(sizes, starts, strict=True)
-    ]
-    return np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1)
-
-
 @pytest.mark.parametrize("form", TILE_FORMS)
 @pytest.mark.parametrize("name", TILES)
-def test_tiles(name: str, form: str):
+def test_a_tile_starts_at_an_index_for_each_axis(name: str, form: str):
     make, sizes, starts = TILES[name]
     layer = make()
     x = zeros(2, *sizes, layer.channels)
-    expected = reference.exact(tile(sizes, starts), layer.channels)
+    expected = reference.exact(tile_positions(sizes, starts), layer.channels)
     assert_close(layer(x, start_index=TILE_FORMS[form](starts)), expected)
 
 
-def test_zero_is_no_tuple():
+def test_zero_means_zero_on_every_axis():
     layer = kp.PositionalEncoding2D(CHANNELS)
     x = zeros(2, 3, 4, CHANNELS)
     np.testing.assert_array_equal(
@@ -134,7 +130,7 @@ def test_zero_is_no_tuple():
     )
 
 
-def test_zeros_beside_a_range():
+def test_a_start_of_zeros_goes_with_a_range():
     layer = kp.PositionalEncoding2D(CHANNELS, coordinate_range=(0, 1))
     x = zeros(2, 3, 4, CHANNELS)
     np.testing.assert_array_equal(
@@ -148,36 +144,36 @@ STEPS = 1000
 
 
 @pytest.fixture
-def small_cache(monkeypatch: pytest.MonkeyPatch) -> TensorCache:
-    """In place of that of the process, with room for some 30 steps."""
-    cache = TensorCache(30 * (1024 + 4 * CHANNELS))
-    monkeypatch.setattr(_evaluate, "_kept", cache)
-    return cache
+def small_cache(empty_cache: None) -> None:
+    """With room for some 30 steps."""
+    limit_cache(30 * (RECORD_BYTES + 4 * CHANNELS))
 
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
-@pytest.mark.parametrize("name", ["P1", "Pm1", "S(P1)"])
-def test_decoding(name: str, tensor: bool, small_cache: TensorCache):
+@pytest.mark.parametrize("name", ["1d", "permute1d", "sum-of-1d"])
+@pytest.mark.usefixtures("small_cache")
+def test_decoding_step_by_step_equals_the_whole(name: str, tensor: bool):
     case = NAMED[name]
     layer, token = case.make(), case.inputs(length=1, batch=1)
     starts = map(scalar, range(STEPS)) if tensor else range(STEPS)
     steps = [case.encoding(layer(token, start_index=start)) for start in starts]
     assert_close(np.concatenate(steps, 1)[0], reference.encode_1d(STEPS, CHANNELS))
-    assert small_cache.nbytes <= small_cache.max_bytes
+    assert cached_bytes() <= cache_limit()
     # A test of an absence: tables are kept at all.
-    assert (small_cache.nbytes > 0) != tensor
+    assert (cached_bytes() > 0) != tensor
 
 
-def test_decoding_in_the_cache_of_the_process():
+def test_decoding_takes_little_of_the_cache_of_the_process():
     layer, token = kp.PositionalEncoding1D(CHANNELS), zeros(1, 1, CHANNELS)
-    before = _evaluate._kept.nbytes
+    before = cached_bytes()
     for step in range(STEPS):
         layer(token, start_index=step)
     # So many numbers and a kilobyte of a record; less if others had to go.
-    assert _evaluate._kept.nbytes - before <= STEPS * (4 * CHANNELS + 1024)
+    assert cached_bytes() - before <= STEPS * (4 * CHANNELS + RECORD_BYTES)
 
 
-def test_one_start_is_not_another(small_cache: TensorCache):
+@pytest.mark.usefixtures("small_cache")
+def test_each_start_finds_its_own_table():
     layer, x = kp.PositionalEncoding1D(CHANNELS), zeros(BATCH, LENGTH, CHANNELS)
     for start in (0, 3, 0, -3, 3):
         assert_close(layer(x, start_index=start), counted_from(start))
@@ -218,7 +214,8 @@ def test_one_trace_for_every_tile(compiler: str):
     corners = [(1, 2), (300, 0), (-5, 7)]
     outputs = [to_numpy(function(x, *map(scalar, corner))) for corner in corners]
     expected = [
-        reference.exact(tile((3, 4), corner), CHANNELS)[None] for corner in corners
+        reference.exact(tile_positions((3, 4), corner), CHANNELS)[None]
+        for corner in corners
     ]
     assert_close(np.stack(outputs), np.stack(expected))
     assert traces() == 1
@@ -226,7 +223,7 @@ def test_one_trace_for_every_tile(compiler: str):
 
 @pytest.mark.parametrize("mode", KNOWN)
 @each_sequence
-def test_a_number_in_a_graph(case: Sequence, mode: str):
+def test_an_int_starts_a_graph_elsewhere(case: Sequence, mode: str):
     layer = case.make()
     layer(case.inputs())
     function = with_known_sizes(lambda x: layer(x, start_index=-5), mode)
@@ -235,8 +232,8 @@ def test_a_number_in_a_graph(case: Sequence, mode: str):
 
 if BACKEND == "torch":
 
-    @pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-    def test_a_number_that_changes_in_a_graph_of_torch(name: str):
+    @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+    def test_an_int_that_changes_takes_two_graphs_of_torch(name: str):
         case = NAMED[name]
         layer, x = case.make(), case.inputs()
         layer(x)
@@ -255,7 +252,7 @@ if BACKEND == "torch":
 
 @pytest.mark.parametrize("mode", UNKNOWN)
 @each_sequence
-def test_a_number_where_no_size_is_known(case: Sequence, mode: str):
+def test_an_int_starts_a_graph_that_knows_no_size_elsewhere(case: Sequence, mode: str):
     layer = case.make()
     layer(case.inputs())
     unknown = (None, None, None)
@@ -269,8 +266,8 @@ def test_a_number_where_no_size_is_known(case: Sequence, mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-@pytest.mark.parametrize("name", ["P1", "S(P1)"])
-def test_starts_of_an_unknown_number_of_sequences(name: str, mode: str):
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d"])
+def test_starts_serve_an_unknown_number_of_sequences(name: str, mode: str):
     layer = NAMED[name].make()
     layer(NAMED[name].inputs())
 
@@ -290,7 +287,9 @@ def test_starts_of_an_unknown_number_of_sequences(name: str, mode: str):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("mixed", [False, True], ids=["pure", "mixed"])
 @each_sequence
-def test_half_precision(case: Sequence, mixed: bool, dtype: str, tensor: bool):
+def test_half_precision_rounds_the_encoding_and_not_the_start(
+    case: Sequence, mixed: bool, dtype: str, tensor: bool
+):
     # 1001 is no number of bfloat16.
     layer = case.make(dtype=f"mixed_{dtype}" if mixed else dtype)
     outputs = layer(case.inputs(), start_index=scalar(1001) if tensor else 1001)
@@ -301,7 +300,7 @@ def test_half_precision(case: Sequence, mixed: bool, dtype: str, tensor: bool):
 # Models.
 
 
-def test_a_model_with_starts_for_an_input(tmp_path: Path):
+def test_a_model_takes_starts_as_an_input(tmp_path: Path):
     inputs = keras.Input((LENGTH, CHANNELS))
     starts = keras.Input((), dtype="int32")
     layer = kp.Summer(kp.PositionalEncoding1D(CHANNELS))
@@ -324,7 +323,7 @@ CONSTANTS = {
 
 
 @pytest.mark.parametrize("form", CONSTANTS)
-def test_a_model_that_starts_elsewhere(form: str, tmp_path: Path):
+def test_a_model_keeps_its_start_when_saved_and_cloned(form: str, tmp_path: Path):
     inputs = keras.Input((LENGTH, CHANNELS))
     layer = kp.PositionalEncoding1D(CHANNELS)
     model = keras.Model(inputs, layer(inputs, start_index=CONSTANTS[form]()))
@@ -336,14 +335,14 @@ def test_a_model_that_starts_elsewhere(form: str, tmp_path: Path):
     assert_close(np.stack(found), counted_from(5))
 
 
-def test_a_model_of_a_tile(tmp_path: Path):
+def test_a_model_keeps_the_start_of_a_tile_when_saved(tmp_path: Path):
     inputs = keras.Input((None, None, CHANNELS))
     layer = kp.PositionalEncoding2D(CHANNELS)
     model = keras.Model(inputs, layer(inputs, start_index=(10, -20)))
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     outputs = loaded.predict(np.zeros((2, 3, 4, CHANNELS), "float32"), verbose=0)
-    assert_close(outputs, reference.exact(tile((3, 4), (10, -20)), CHANNELS))
+    assert_close(outputs, reference.exact(tile_positions((3, 4), (10, -20)), CHANNELS))
 
 
 # What Summer passes on to anyone's layer.
@@ -365,7 +364,7 @@ class KnowsNone(keras.layers.Layer):
 
 @pytest.mark.parametrize("start", [0, 4, -4])
 @pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
-def test_a_layer_that_knows_starts(start: int, tensor: bool):
+def test_a_summer_passes_the_start_on_to_any_layer(start: int, tensor: bool):
     layer = kp.Summer(KnowsStarts())
     given = scalar(start) if tensor else start
     outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=given)
@@ -376,7 +375,7 @@ def test_a_layer_that_knows_starts(start: int, tensor: bool):
 
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
-def test_a_layer_that_knows_positions(tensor: bool):
+def test_a_summer_passes_positions_on_to_any_layer(tensor: bool):
     positions = np.arange(LENGTH)[::-1].astype("float32")
     given = to_tensor(positions) if tensor else positions
     outputs = kp.Summer(KnowsStarts())(zeros(BATCH, LENGTH, CHANNELS), positions=given)
@@ -389,18 +388,18 @@ UNKNOWN_TO_IT = {"start_index": 2, "positions": list(range(LENGTH))}
 
 
 @pytest.mark.parametrize("argument", UNKNOWN_TO_IT)
-def test_a_layer_that_knows_none_says_so_itself(argument: str):
+def test_a_layer_that_takes_no_start_raises_its_own_error(argument: str):
     layer = kp.Summer(KnowsNone())
     with pytest.raises(TypeError, match=argument):
         layer(zeros(BATCH, LENGTH, CHANNELS), **{argument: UNKNOWN_TO_IT[argument]})
 
 
-def test_a_layer_that_knows_none_is_not_told_of_zero():
+def test_a_layer_that_takes_no_start_is_not_given_zero():
     outputs = kp.Summer(KnowsNone())(zeros(BATCH, LENGTH, CHANNELS), start_index=0)
     assert to_numpy(outputs).max() == 0
 
 
-def test_a_subclass_that_adds_to_what_it_inherits():
+def test_a_subclass_of_an_encoding_gets_the_start():
     class Doubled(kp.PositionalEncoding1D):
         def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
             return 2 * super().call(inputs, start_index, positions)
@@ -414,7 +413,7 @@ def test_a_subclass_that_adds_to_what_it_inherits():
 # What is no start.
 
 INTEGER = "`start_index` must be an integer, or a tensor of one"
-BAD: dict[str, tuple[Any, type[Exception]]] = {
+BAD_STARTS: dict[str, tuple[Any, type[Exception]]] = {
     "real": (1.5, TypeError),
     "whole-but-real": (2.0, TypeError),
     "bool": (True, TypeError),
@@ -434,9 +433,9 @@ BAD: dict[str, tuple[Any, type[Exception]]] = {
 
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize("case", [SEQUENCES[0], *SEQUENCES[2:]], ids=lambda c: c.name)
-@pytest.mark.parametrize("name", BAD)
-def test_what_is_no_start(name: str, case: Sequence, built: bool):
-    value, error = BAD[name]
+@pytest.mark.parametrize("name", BAD_STARTS)
+def test_what_is_no_start_is_refused(name: str, case: Sequence, built: bool):
+    value, error = BAD_STARTS[name]
     layer = case.make()
     if built:
         layer(case.inputs())
@@ -452,7 +451,9 @@ WRONG_COUNTS = {"two": [1, 2], "one": [4], "four": [0, 1, 2, 3]}
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize("name", WRONG_COUNTS)
 @each_sequence
-def test_another_number_of_starts(case: Sequence, name: str, built: bool, tensor: bool):
+def test_a_wrong_number_of_starts_is_refused(
+    case: Sequence, name: str, built: bool, tensor: bool
+):
     layer, starts = case.make(), WRONG_COUNTS[name]
     if built:
         layer(case.inputs())
@@ -466,7 +467,7 @@ def test_another_number_of_starts(case: Sequence, name: str, built: bool, tensor
 
 
 @pytest.mark.parametrize("starts", [[2**31, 0, 1], [0, -(2**31) - 1, 0]], ids=str)
-def test_starts_beyond_32_bits(starts: list[int]):
+def test_starts_beyond_32_bits_are_refused(starts: list[int]):
     layer = kp.PositionalEncoding1D(CHANNELS)
 
     def encode() -> Any:
@@ -479,7 +480,7 @@ def test_starts_beyond_32_bits(starts: list[int]):
         assert_close(encode(), counted_from(starts))
 
 
-def test_by_place():
+def test_the_start_may_be_passed_by_place():
     layer = kp.PositionalEncoding1D(CHANNELS)
     for _ in ("first call", "later call"):
         outputs = layer(zeros(BATCH, LENGTH, CHANNELS), np.int64(5))
@@ -488,7 +489,7 @@ def test_by_place():
         layer(zeros(BATCH, LENGTH, CHANNELS), 5, start_index=6)
 
 
-def test_in_a_functional_model_it_is_checked_at_once():
+def test_a_functional_model_checks_starts_at_once():
     plane = keras.Input((3, 4, CHANNELS))
     with pytest.raises(ValueError, match=r"^`start_index` must hold one integer"):
         kp.PositionalEncoding2D(CHANNELS)(plane, start_index=3)
@@ -500,8 +501,8 @@ def test_in_a_functional_model_it_is_checked_at_once():
 if BACKEND == "tensorflow":
 
     @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
-    @pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-    def test_another_number_of_starts_in_a_graph_that_knows_no_sizes(
+    @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+    def test_a_graph_that_knows_no_size_refuses_a_wrong_number_of_starts(
         name: str, jit: bool
     ):
         import tensorflow as tf
@@ -525,7 +526,9 @@ if BACKEND == "tensorflow":
 
     @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
     @pytest.mark.parametrize("start", [2**31 - 2, -(2**31) - 2, 2**33])
-    def test_a_number_far_away_in_a_graph_that_knows_no_length(start: int, jit: bool):
+    def test_a_far_start_is_exact_in_a_graph_that_knows_no_length(
+        start: int, jit: bool
+    ):
         import tensorflow as tf
 
         layer = kp.PositionalEncoding1D(CHANNELS)
@@ -541,7 +544,7 @@ if BACKEND == "tensorflow":
         # As far as `encode` promises for integers: 2e-7 + 2**-52 * position.
         assert np.abs(found - exact).max() <= 2e-7 + 2.0**-52 * abs(start)
 
-    def test_a_start_of_32_bits_without_a_sign():
+    def test_an_unsigned_start_of_32_bits_is_exact():
         import tensorflow as tf
 
         layer = kp.PositionalEncoding1D(CHANNELS)
@@ -559,7 +562,9 @@ if BACKEND == "tensorflow":
         assert np.abs(found - exact).max() <= 2e-7 + 2.0**-52 * 3e9
 
     @pytest.mark.parametrize("prefix", [0, 1])
-    def test_tokens_of_a_batch_that_only_the_graph_knows(prefix: int):
+    def test_grid_tokens_start_elsewhere_in_a_batch_that_only_the_graph_knows(
+        prefix: int,
+    ):
         import tensorflow as tf
 
         layer = kp.PositionalEncoding1D(CHANNELS, grid=[3], prefix_tokens=prefix)
@@ -592,7 +597,7 @@ BAD_TILES: dict[str, tuple[Any, type[Exception]]] = {
 
 
 @pytest.mark.parametrize("name", BAD_TILES)
-def test_what_is_no_tile(name: str):
+def test_what_is_no_start_of_a_tile_is_refused(name: str):
     value, error = BAD_TILES[name]
     layer = kp.PositionalEncoding2D(CHANNELS)
     layer(zeros(2, 3, 4, CHANNELS))
@@ -604,7 +609,7 @@ def test_what_is_no_tile(name: str):
 
 
 @pytest.mark.parametrize("start", [1, -1, (1, 1, 1), "tensor"], ids=str)
-def test_a_range_has_no_start(start: Any):
+def test_a_start_beside_a_range_is_refused(start: Any):
     layer = kp.PositionalEncoding1D(CHANNELS, coordinate_range=(0, 1))
     with pytest.raises(ValueError, match=r"^`start_index` must be 0 with `coordin"):
         layer(
@@ -617,7 +622,7 @@ def test_a_range_has_no_start(start: Any):
 
 
 @pytest.mark.parametrize("start", [14, -3])
-def test_up_to_max_len(start: int):
+def test_sinusoid_encoding_takes_starts_up_to_max_len(start: int):
     layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
     outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=start)
     assert_close(outputs, counted_from(start))
@@ -633,7 +638,7 @@ BEYOND: dict[str, Any] = {
 
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize("kind", BEYOND)
-def test_beyond_max_len(kind: str, built: bool):
+def test_sinusoid_encoding_refuses_starts_beyond_max_len(kind: str, built: bool):
     layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
     if built:
         layer(zeros(BATCH, LENGTH, CHANNELS))
@@ -641,7 +646,7 @@ def test_beyond_max_len(kind: str, built: bool):
         layer(zeros(BATCH, LENGTH, CHANNELS), start_index=BEYOND[kind])
 
 
-def test_max_len_where_only_the_graph_knows_the_start():
+def test_sinusoid_encoding_takes_any_start_that_only_the_graph_knows():
     layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
     outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=scalar(1000))
     assert_close(outputs, counted_from(1000))

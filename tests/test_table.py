@@ -8,10 +8,10 @@ import keras
 import ml_dtypes
 import numpy as np
 import pytest
-import reference
-from cases import to_numpy
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.tensors import to_numpy
 
 
 @pytest.mark.parametrize("sizes", [(7,), (4, 3), (2, 3, 4)], ids=len)
@@ -32,7 +32,7 @@ def test_one_axis_may_be_a_plain_number(shape: Any):
     )
 
 
-def test_is_what_the_layer_returns():
+def test_the_table_is_what_the_layer_returns():
     layer = kp.PositionalEncoding2D(12, max_wavelength=[20.0, 300.0])
     outputs = to_numpy(layer(np.zeros((1, 6, 5, 12), "float32")))[0]
     table = kp.sinusoidal_table((6, 5), 12, max_wavelength=[20.0, 300.0])
@@ -49,7 +49,7 @@ DTYPES = {
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_dtype(dtype: str):
+def test_the_table_has_the_dtype_that_is_asked_for(dtype: str):
     table = kp.sinusoidal_table(40, 8, dtype=dtype)
     assert table.dtype == DTYPES[dtype]
     exact = reference.encode_1d(40, 8)
@@ -68,16 +68,16 @@ def test_a_dtype_that_is_no_float_is_an_error():
         kp.sinusoidal_table(3, 8, dtype="int32")
 
 
-def test_empty():
+def test_an_axis_of_no_positions_gives_an_empty_table():
     assert kp.sinusoidal_table(0, 8).shape == (0, 8)
 
 
-def test_is_the_callers_to_change():
+def test_changing_a_table_changes_no_other():
     first = kp.sinusoidal_table(3, 8)
     first += 1
     np.testing.assert_array_equal(kp.sinusoidal_table(3, 8) + 1, first)
 
 
-def test_makes_no_tensor():
+def test_a_table_is_made_without_a_tensor():
     assert type(kp.sinusoidal_table(3, 8)) is np.ndarray
     assert not keras.ops.is_tensor(kp.sinusoidal_table(3, 8))

@@ -1,69 +1,28 @@
-"""Layers that several threads, or several models, share.
-
-tests/test_cache.py has what threads do to the cache; this has what they get of layers.
-"""
+"""Layers that several threads call at once get the same numbers as in one."""
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import gc
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 import pytest
-from cases import (
-    COUNTING,
-    LAYERS,
-    ROUNDING,
-    SUM_ROUNDING,
-    Case,
-    each_layer,
-    to_numpy,
-    to_tensor,
-)
-from gradients import gradient
-from modes import BACKEND, KNOWN, with_known_sizes
 
 import keras_posenc as kp
-from keras_posenc import _evaluate
-from keras_posenc._cache import TensorCache
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.internals import RECORD_BYTES, cached_bytes, limit_cache
+from helpers.layer_cases import BY_NAME, Case, each_layer
+from helpers.run_modes import BACKEND, KNOWN, with_known_sizes
+from helpers.tensors import to_numpy, to_tensor, zeros
+from helpers.threads import together
+from helpers.tolerances import COUNTING, ROUNDING, SUM_ROUNDING
 
 THREADS = 8
-KINDS = {case.name: case for case in LAYERS}
-
-
-@pytest.fixture(autouse=True)
-def impatient() -> Iterator[None]:
-    """Threads that take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-@pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> TensorCache:
-    """An empty cache in the place of that of the process, as large."""
-    cache = TensorCache(_evaluate._kept.max_bytes)
-    monkeypatch.setattr(_evaluate, "_kept", cache)
-    return cache
-
-
-def together(calls: list[Callable[[], Any]]) -> list[Any]:
-    """The results of calls that start at the same time, each in a thread of its own."""
-    barrier = threading.Barrier(len(calls))
-
-    def start(call: Callable[[], Any]) -> Any:
-        barrier.wait(timeout=60)
-        return call()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(start, calls))
+pytestmark = pytest.mark.usefixtures("impatient", "empty_cache")
 
 
 def sized(case: Case, extra: int) -> Case:
@@ -92,20 +51,20 @@ def tolerance(case: Case) -> float:
 
 @pytest.mark.parametrize("max_bytes", [2**28, 9000], ids=["roomy", "evicting"])
 @each_layer
-def test_one_layer_and_different_shapes(case: Case, max_bytes: int, kept: TensorCache):
-    kept.max_bytes = max_bytes
+def test_threads_call_one_layer_with_different_shapes(case: Case, max_bytes: int):
+    limit_cache(max_bytes)
     layer = case.make()
     layer(to_tensor(case.inputs()))  # Keras builds a layer in one thread
     sizes = [sized(case, extra) for extra in range(THREADS)]
     errors = together([lambda c=c: largest_error(layer, c, 10) for c in sizes])
     assert max(errors) <= tolerance(case)
-    assert kept.nbytes <= max_bytes
+    assert cached_bytes() <= max_bytes
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "Sinusoid"])
-def test_a_layer_that_nobody_has_called_before(name: str, kept: TensorCache):
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+def test_threads_call_a_layer_that_is_not_built(name: str):
     """All of them find it without the shape that Keras builds it for."""
-    case = KINDS[name]
+    case = BY_NAME[name]
     sizes = [sized(case, extra % 2) for extra in range(THREADS)]
     rounds = [case.make() for _ in range(10)]
     errors = [
@@ -115,23 +74,24 @@ def test_a_layer_that_nobody_has_called_before(name: str, kept: TensorCache):
     assert np.max(errors) <= tolerance(case)
 
 
-def test_the_cache_of_that_test_evicts(kept: TensorCache):
+def test_eight_tables_overflow_the_small_cache():
     """Eight tables are more than it has room for, those of the smallest kind too."""
-    kept.max_bytes = 9000
-    layer = KINDS["P1"].make()
-    shapes = [sized(KINDS["P1"], extra) for extra in range(THREADS)]
+    limit_cache(9000)
+    layer = BY_NAME["1d"].make()
+    shapes = [sized(BY_NAME["1d"], extra) for extra in range(THREADS)]
     [layer(to_tensor(case.inputs())) for case in shapes]
-    kept.max_bytes, held = 2**28, kept.nbytes
+    held = cached_bytes()
+    limit_cache(2**28)
     [layer(to_tensor(case.inputs())) for case in shapes]
-    assert held <= 9000 < kept.nbytes
+    assert held <= 9000 < cached_bytes()
 
 
-def test_different_layers_and_functions(kept: TensorCache):
-    kept.max_bytes = 4000
-    names = ["P1", "Pm1", "P2", "S(P1)", "S(Pm2)", "Sinusoid"]
-    layers = [(KINDS[name], KINDS[name].make()) for name in names]
+def test_threads_call_different_layers_and_functions():
+    limit_cache(4000)
+    names = ["1d", "permute1d", "2d", "sum-of-1d", "sum-of-permute2d", "sinusoid"]
+    layers = [(BY_NAME[name], BY_NAME[name].make()) for name in names]
     [layer(to_tensor(case.inputs())) for case, layer in layers]
-    case = KINDS["P1"]
+    case = BY_NAME["1d"]
     calls = [lambda c=c, f=f: largest_error(f, c, 10) for c, f in layers]
     calls += [
         lambda: largest_error(
@@ -146,9 +106,9 @@ def test_different_layers_and_functions(kept: TensorCache):
     assert max(together(calls)) <= SUM_ROUNDING + COUNTING
 
 
-def test_dtypes_of_one_shape(kept: TensorCache):
+def test_threads_call_layers_of_different_dtypes():
     names = ["float32", "float16", "bfloat16", "mixed_float16"] * 2
-    case = KINDS["P1"]
+    case = BY_NAME["1d"]
     layers = [case.make(dtype=name) for name in names]
     calls = [lambda layer=layer: largest_error(layer, case, 10) for layer in layers]
     errors = dict(zip(names, together(calls), strict=True))
@@ -158,10 +118,10 @@ def test_dtypes_of_one_shape(kept: TensorCache):
     assert errors["float16"] < errors["bfloat16"] <= ROUNDING["bfloat16"]
 
 
-@pytest.mark.parametrize("name", ["P1", "S(P1)", "S(Pm2)"])
-def test_gradients(name: str, kept: TensorCache):
-    kept.max_bytes = 3000
-    case = KINDS[name]
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sum-of-permute2d"])
+def test_threads_take_gradients(name: str):
+    limit_cache(3000)
+    case = BY_NAME[name]
     layer = case.make()
     layer(to_tensor(case.inputs()))
 
@@ -176,16 +136,59 @@ def test_gradients(name: str, kept: TensorCache):
     )
 
 
+def repeated(layer: keras.Layer, x: Any, times: int = 20) -> Callable[[], np.ndarray]:
+    """A call many times over, which returns all the different results."""
+    return lambda: np.unique([to_numpy(layer(x)) for _ in range(times)], axis=0)
+
+
+@pytest.mark.parametrize("max_bytes", [2**28, 3000], ids=["roomy", "for-two"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d"])
+def test_threads_repeat_calls_of_one_layer_with_different_shapes(
+    name: str, max_bytes: int
+):
+    limit_cache(max_bytes)
+    layer = kp.PositionalEncoding1D(8)
+    layer = kp.Summer(layer) if name == "sum-of-1d" else layer
+    layer(zeros(1, 1, 8))  # Keras builds a layer in one thread
+    lengths = range(10, 18)
+    results = together([repeated(layer, zeros(1, length, 8)) for length in lengths])
+    expected = [reference.encode_1d(length, 8)[None, None] for length in lengths]
+    assert [found.shape for found in results] == [table.shape for table in expected]
+    errors = [np.abs(a - b).max() for a, b in zip(results, expected, strict=True)]
+    assert max(errors) <= ROUNDING["float32"]
+    assert cached_bytes() <= max_bytes
+
+
+def test_threads_call_layers_of_the_same_options():
+    layers = [kp.PositionalEncoding1D(8) for _ in range(8)]
+    x = zeros(1, 23, 8)
+    results = together([repeated(layer, x) for layer in layers])
+    assert {found.tobytes() for found in results} == {results[0].tobytes()}
+    error = np.abs(results[0][0, 0] - reference.encode_1d(23, 8)).max()
+    assert error <= ROUNDING["float32"]
+    assert cached_bytes() == 4 * 23 * 8 + RECORD_BYTES
+
+
+def test_threads_make_and_drop_layers():
+    x = zeros(1, 23, 8)
+
+    def call() -> float:
+        outputs = [to_numpy(kp.PositionalEncoding1D(8)(x)) for _ in range(20)]
+        return np.abs(np.array(outputs) - reference.encode_1d(23, 8)).max()
+
+    assert max(together([call] * 8)) <= ROUNDING["float32"]
+    gc.collect()
+    assert cached_bytes() == 0
+
+
 # Graphs.
 
 
-@pytest.mark.parametrize("name", ["P1", "S(Pm2)", "Sinusoid"])
+@pytest.mark.parametrize("name", ["1d", "sum-of-permute2d", "sinusoid"])
 @pytest.mark.parametrize("mode", KNOWN[1:])
-def test_a_graph_of_each_shape_beside_eager_calls(
-    mode: str, name: str, kept: TensorCache
-):
-    kept.max_bytes = 4000
-    case = KINDS[name]
+def test_threads_run_graphs_beside_eager_calls(mode: str, name: str):
+    limit_cache(4000)
+    case = BY_NAME[name]
     layer = case.make()
     layer(to_tensor(case.inputs()))
     graph = with_known_sizes(layer, mode)
@@ -196,74 +199,3 @@ def test_a_graph_of_each_shape_beside_eager_calls(
     calls = [lambda c=c: largest_error(graph, c, 5) for c in sizes]
     calls += [lambda c=c: largest_error(layer, c, 5) for c in sizes]
     assert max(together(calls)) <= SUM_ROUNDING + COUNTING
-
-
-# Models.
-
-
-def two_models(layer: keras.Layer) -> list[keras.Model]:
-    """One that knows its length, and one that does not, of one and the same layer."""
-    known, unknown = keras.Input((7, 8)), keras.Input((None, 8))
-    return [
-        keras.Model(known, layer(known)),
-        keras.Model(unknown, layer(keras.layers.Rescaling(2.0)(unknown))),
-    ]
-
-
-SHARED = {
-    "P1": lambda: kp.PositionalEncoding1D(8),
-    "S(P1)": lambda: kp.Summer(kp.PositionalEncoding1D(8)),
-    "Sinusoid": lambda: kp.SinusoidEncoding(8),
-}
-
-
-@pytest.mark.parametrize("name", SHARED)
-def test_one_layer_in_two_models(name: str):
-    layer = SHARED[name]()
-    first, second = two_models(layer)
-    x = np.random.default_rng(0).normal(size=(2, 7, 8)).astype("float32")
-    longer = np.concatenate([x, x], axis=1)
-    assert first.layers[-1] is second.layers[-1] is layer
-    for model, inputs, expected in [
-        (first, x, layer(x)),
-        (second, longer, layer(2 * longer)),
-        (first, x, layer(x)),
-    ]:
-        np.testing.assert_allclose(
-            model.predict(inputs, verbose=0),
-            to_numpy(expected),
-            rtol=0,
-            # A graph that counts, against what the host computes.
-            atol=SUM_ROUNDING + COUNTING,
-        )
-
-
-@pytest.mark.parametrize("name", SHARED)
-def test_one_layer_in_two_models_that_are_saved(name: str, tmp_path: Path):
-    x = np.random.default_rng(0).normal(size=(2, 7, 8)).astype("float32")
-    models = two_models(SHARED[name]())
-    paths = [tmp_path / "first.keras", tmp_path / "second.keras"]
-    [model.save(path) for model, path in zip(models, paths, strict=True)]
-    loaded = [keras.models.load_model(path) for path in paths]
-    assert loaded[0].layers[-1] is not loaded[1].layers[-1]
-    expected = [to_numpy(model(x)) for model in models]
-    np.testing.assert_array_equal([to_numpy(model(x)) for model in loaded], expected)
-
-
-@pytest.mark.parametrize("name", SHARED)
-def test_two_models_of_one_layer_in_threads(name: str, kept: TensorCache):
-    kept.max_bytes = 3000
-    layer = SHARED[name]()
-    models = two_models(layer)
-    rng = np.random.default_rng(0)
-    inputs = [rng.normal(size=(2, 7, 8)).astype("float32") for _ in range(THREADS)]
-    expected = [
-        to_numpy(layer(to_tensor(x * (1 + i % 2)))) for i, x in enumerate(inputs)
-    ]
-    results = together(
-        [
-            lambda m=models[i % 2], x=x: [to_numpy(m(to_tensor(x))) for _ in range(5)]
-            for i, x in enumerate(inputs)
-        ]
-    )
-    np.testing.assert_array_equal(results, [[table] * 5 for table in expected])

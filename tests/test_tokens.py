@@ -11,14 +11,19 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import COUNTING, ROUNDING, SUM_ROUNDING, dtype_of, to_numpy, to_tensor
-from modes import BACKEND, KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
-from places import assert_close, scalar, zeros
 
 import keras_posenc as kp
-from keras_posenc import _evaluate
-from keras_posenc._cache import TensorCache
+from helpers import reference
+from helpers.internals import RECORD_BYTES, cached_bytes
+from helpers.run_modes import (
+    BACKEND,
+    KNOWN,
+    UNKNOWN,
+    with_known_sizes,
+    with_unknown_sizes,
+)
+from helpers.tensors import dtype_of, scalar, to_numpy, to_tensor, zeros
+from helpers.tolerances import COUNTING, ROUNDING, SUM_ROUNDING, assert_close
 
 CHANNELS = 12
 GRIDS = {
@@ -57,7 +62,7 @@ def inputs(name: str, batch: int = 2) -> np.ndarray:
 
 
 @over_grids
-def test_tokens(name: str):
+def test_grid_tokens_get_zeros_and_the_encoding_of_the_grid(name: str):
     layer, x = tokens(name), to_tensor(inputs(name))
     # The second call has what the first one kept.
     for _ in range(2):
@@ -84,7 +89,7 @@ def test_the_rest_is_the_encoding_of_the_grid(name: str):
 
 @pytest.mark.parametrize("channels_first", [False, True])
 @over_grids
-def test_sum(name: str, channels_first: bool):
+def test_a_sum_adds_the_encoding_of_grid_tokens(name: str, channels_first: bool):
     data_format = "channels_first" if channels_first else "channels_last"
     layer = kp.Summer(tokens(name, data_format=data_format))
     x = inputs(name)
@@ -105,14 +110,14 @@ def test_channels_first_is_the_transpose(name: str):
     )
 
 
-def test_permute():
+def test_a_permute_layer_encodes_grid_tokens():
     layer = kp.PositionalEncodingPermute2D(CHANNELS, grid=(3, 4), prefix_tokens=2)
     outputs = to_numpy(layer(np.swapaxes(inputs("plane"), 1, 2)))
     expected = encoding("plane").T
     assert_close(outputs, expected, ROUNDING["float32"])
 
 
-def test_options_apply():
+def test_options_apply_to_grid_tokens():
     options = {"layout": "concatenated", "axis_order": [1, 0], "offset": 0.5}
     layer = tokens("plane", **options)
     table = kp.sinusoidal_table((3, 4), CHANNELS, **options).reshape(12, CHANNELS)
@@ -131,22 +136,18 @@ def test_a_range_spreads_over_the_grid():
 # What is kept for one is not found by another.
 
 
-@pytest.fixture
-def cache(monkeypatch: pytest.MonkeyPatch) -> TensorCache:
-    """In place of that of the process, which other tests have filled."""
-    cache = TensorCache(10 * 2**20)
-    monkeypatch.setattr(_evaluate, "_kept", cache)
-    return cache
-
-
 # All of them fourteen tokens.
 ALIKE = [((2, 6), 2), ((3, 4), 2), ((6, 2), 2), ((4, 3), 2), ((2, 7), 0), ((13, 1), 1)]
 
 
+in_an_empty_cache = pytest.mark.usefixtures("empty_cache")
+
+
+@in_an_empty_cache
 @pytest.mark.parametrize("summed", [False, True])
 @pytest.mark.parametrize("second", ALIKE[1:], ids=str)
-def test_grids_of_as_many_tokens(
-    second: tuple[tuple[int, ...], int], summed: bool, cache: TensorCache
+def test_grids_of_as_many_tokens_get_their_own_tables(
+    second: tuple[tuple[int, ...], int], summed: bool
 ):
     def outputs_of(grid: tuple[int, ...], prefix: int) -> np.ndarray:
         layer = kp.PositionalEncoding2D(CHANNELS, grid=grid, prefix_tokens=prefix)
@@ -166,7 +167,8 @@ def table_of(grid: tuple[int, ...], prefix: int) -> np.ndarray:
     return np.concatenate([np.zeros((prefix, CHANNELS)), flat])
 
 
-def test_a_sequence_is_no_grid(cache: TensorCache):
+@in_an_empty_cache
+def test_a_sequence_and_a_grid_get_their_own_tables():
     of_tokens = kp.PositionalEncoding1D(CHANNELS, grid=(12,), prefix_tokens=2)
     of_places = kp.PositionalEncoding1D(CHANNELS)
     x = zeros(2, 14, CHANNELS)
@@ -175,10 +177,11 @@ def test_a_sequence_is_no_grid(cache: TensorCache):
         assert_close(of_tokens(x), table_of((12,), 2), ROUNDING["float32"])
 
 
-def test_what_is_kept_is_small(cache: TensorCache):
+@in_an_empty_cache
+def test_one_table_of_the_grid_is_cached():
     tokens("plane")(inputs("plane"))
     # One table of the grid, its zeros, and a record.
-    assert cache.nbytes <= 14 * CHANNELS * 4 + 1024
+    assert cached_bytes() <= 14 * CHANNELS * 4 + RECORD_BYTES
 
 
 # Graphs.
@@ -186,7 +189,7 @@ def test_what_is_kept_is_small(cache: TensorCache):
 
 @pytest.mark.parametrize("mode", KNOWN)
 @over_grids
-def test_graphs(name: str, mode: str):
+def test_a_graph_encodes_grid_tokens(name: str, mode: str):
     layer, x = kp.Summer(tokens(name)), inputs(name)
     layer(x)
     outputs = with_known_sizes(layer, mode)(to_tensor(x))
@@ -204,7 +207,9 @@ OPEN = {
 @pytest.mark.parametrize("mode", UNKNOWN)
 @pytest.mark.parametrize("kind", [k for k in OPEN if (k, BACKEND) != ("sum", "jax")])
 @pytest.mark.parametrize("name", ["plane", "video"])
-def test_graphs_that_know_no_sizes(name: str, kind: str, mode: str):
+def test_a_graph_that_knows_no_sizes_encodes_grid_tokens(
+    name: str, kind: str, mode: str
+):
     make, sizes = OPEN[kind]
     layer, x = make(name), inputs(name)
     layer(x)
@@ -227,7 +232,9 @@ if BACKEND == "jax":
 
 @pytest.mark.parametrize("length", [14, None])
 @pytest.mark.parametrize("summed", [False, True])
-def test_models(summed: bool, length: int | None, tmp_path: Path):
+def test_a_model_of_grid_tokens_is_saved_and_cloned(
+    summed: bool, length: int | None, tmp_path: Path
+):
     symbolic = keras.Input((length, CHANNELS))
     layer = kp.Summer(tokens("plane")) if summed else tokens("plane")
     model = keras.Model(symbolic, layer(symbolic))
@@ -245,14 +252,15 @@ def test_models(summed: bool, length: int | None, tmp_path: Path):
 
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
 @over_grids
-def test_half_precision(name: str, policy: str):
+def test_half_precision_rounds_the_encoding_once(name: str, policy: str):
     layer, dtype = tokens(name, dtype=policy), policy.removeprefix("mixed_")
     outputs = layer(inputs(name))
     assert dtype_of(outputs) == dtype
     assert_close(outputs, encoding(name), ROUNDING[dtype])
 
 
-def test_half_precision_then_single(cache: TensorCache):
+@in_an_empty_cache
+def test_a_half_precision_layer_leaves_a_float32_layer_exact():
     half, single = tokens("plane", dtype="mixed_bfloat16"), tokens("plane")
     half(inputs("plane"))
     outputs = single(inputs("plane"))
@@ -289,7 +297,7 @@ def test_a_sequence_of_tokens_that_starts_elsewhere_for_each():
 
 @pytest.mark.parametrize("built", [False, True], ids=["before-build", "after-build"])
 @over_grids
-def test_config(name: str, built: bool):
+def test_the_config_has_grid_and_prefix(name: str, built: bool):
     layer, x = tokens(name), inputs(name)
     if built:
         layer(x)
@@ -303,7 +311,7 @@ def test_config(name: str, built: bool):
     np.testing.assert_array_equal(to_numpy(again(x)), to_numpy(layer(x)))
 
 
-def test_no_grid_is_none_in_the_config():
+def test_a_config_without_a_grid_does_not_name_it():
     config = kp.PositionalEncoding2D(CHANNELS).get_config()
     assert config.keys().isdisjoint({"grid", "prefix_tokens"})
 
@@ -358,7 +366,7 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_values(name: str):
+def test_bad_grids_and_prefixes_are_refused(name: str):
     arguments, error, message = BAD[name]
     with pytest.raises(error, match=message):
         kp.PositionalEncoding2D(CHANNELS, **arguments)
@@ -367,7 +375,7 @@ def test_bad_values(name: str):
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize("length", [0, 1, 12, 13, 15])
 @pytest.mark.parametrize("summed", [False, True])
-def test_a_wrong_number_of_tokens(summed: bool, length: int, built: bool):
+def test_a_wrong_number_of_tokens_is_refused(summed: bool, length: int, built: bool):
     layer = kp.Summer(tokens("plane")) if summed else tokens("plane")
     if built:
         layer(inputs("plane"))
@@ -379,7 +387,7 @@ def test_a_wrong_number_of_tokens(summed: bool, length: int, built: bool):
 
 
 @pytest.mark.parametrize("summed", [False, True])
-def test_a_grid_as_it_was(summed: bool):
+def test_an_input_that_is_a_grid_already_is_refused(summed: bool):
     layer = kp.Summer(tokens("plane")) if summed else tokens("plane")
     with pytest.raises(
         ValueError, match=r"inputs of shape \(batch, tokens, channels\)"
@@ -387,17 +395,17 @@ def test_a_grid_as_it_was(summed: bool):
         layer(zeros(2, 3, 4, CHANNELS))
 
 
-def test_positions_beside_a_grid():
+def test_positions_beside_a_grid_are_refused():
     with pytest.raises(ValueError, match="`positions` must be None with `grid`"):
         tokens("plane")(inputs("plane"), positions=np.zeros((14, 2)))
 
 
-def test_one_number_for_the_start_of_a_grid():
+def test_one_int_as_the_start_of_a_grid_is_refused():
     with pytest.raises(ValueError, match="one integer for each of the 2 axes"):
         tokens("plane")(inputs("plane"), start_index=3)
 
 
-def test_a_large_grid():
+def test_a_grid_larger_than_one_table_is_exact():
     """Of more numbers than are kept in one table in a graph."""
     grid = (60, 80)
     layer = kp.PositionalEncoding2D(128, grid=grid, prefix_tokens=1)

@@ -15,12 +15,13 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-import reference
-from cases import ENCODERS, SUMMERS, Case, to_numpy, to_tensor
-from gradients import gradient
-from modes import BACKEND, BREAKS_GRAPHS
 
 import keras_posenc as kp
+from helpers import reference
+from helpers.gradients import gradient
+from helpers.layer_cases import BY_NAME, Case
+from helpers.run_modes import BACKEND, BREAKS_GRAPHS
+from helpers.tensors import to_numpy, to_tensor
 
 RATE = 0.02
 # One output is a sum of at most 12 products and a bias, each term rounded by 2^-24 of
@@ -148,8 +149,7 @@ if BACKEND != "torch":  # which Keras refuses it
 # it: the layers alone are compiled in `test_compiled.py`, and a model here in one test.
 GRAPHS = {**WAYS, "jit": {"jit_compile": True}}
 
-KINDS = {case.name: case for case in ENCODERS + SUMMERS}
-each_kind = pytest.mark.parametrize("name", KINDS)
+each_kind = pytest.mark.parametrize("name", BY_NAME)
 each_way = pytest.mark.parametrize("way", WAYS)
 
 
@@ -177,18 +177,18 @@ def assert_trains(case: Case, way: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "way"),
-    [(name, "auto") for name in KINDS]
-    + [("S(P2)", way) for way in GRAPHS if way != "auto"],
+    [(name, "auto") for name in BY_NAME]
+    + [("sum-of-2d", way) for way in GRAPHS if way != "auto"],
 )
-def test_fit_evaluate_and_predict(name: str, way: str):
+def test_fit_evaluate_and_predict_equal_gradient_descent(name: str, way: str):
     if way == "jit" and BREAKS_GRAPHS:
         pytest.skip("torch 2.13 stumbles over the losses of Keras before 3.15.")
-    assert_trains(KINDS[name], GRAPHS[way])
+    assert_trains(BY_NAME[name], GRAPHS[way])
 
 
 @each_kind
 def test_a_layer_left_out_would_be_seen(name: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     x, y = examples(case)
     head = Head(case.shape[-1])
     losses, _ = expected_of(case)
@@ -196,8 +196,8 @@ def test_a_layer_left_out_would_be_seen(name: str):
 
 
 @each_way
-def test_batch_by_batch(way: str):
-    case = KINDS["S(P2)"]
+def test_training_batch_by_batch_equals_gradient_descent(way: str):
+    case = BY_NAME["sum-of-2d"]
     x, y = examples(case)
     added, head = x + case.encoding(), Head(case.shape[-1])
     model = compiled(model_of(case), **WAYS[way])
@@ -245,15 +245,15 @@ def added_to(x: np.ndarray, channels_first: bool) -> np.ndarray:
 @pytest.mark.parametrize(
     "way", [way for way in WAYS if BACKEND != "jax" or way not in ("no-jit", "eager")]
 )
-@pytest.mark.parametrize("name", ["P2", "S(Pm2)"])
-def test_lengths_that_change(name: str, way: str):
-    case = KINDS[name]
-    if name == "S(Pm2)":
+@pytest.mark.parametrize("name", ["2d", "sum-of-permute2d"])
+def test_training_on_lengths_that_change_equals_gradient_descent(name: str, way: str):
+    case = BY_NAME[name]
+    if name == "sum-of-permute2d":
         sizes: tuple[int | None, ...] = (7, None, 3)  # Dense needs a known last size
     else:
         sizes = (*(None,) * (len(case.shape) - 2), case.shape[-1])
     given = OfManyLengths(case)
-    batches = [(added_to(x, name == "S(Pm2)"), y) for x, y in iter_of(given)]
+    batches = [(added_to(x, name == "sum-of-permute2d"), y) for x, y in iter_of(given)]
     head = Head(case.shape[-1])
     losses = [head.train(batches) for _ in range(2)]
     model = compiled(model_of(case, sizes=sizes), **WAYS[way])
@@ -288,8 +288,8 @@ def subclassed(case: Case) -> keras.Model:
 
 
 @each_way
-def test_fit_a_subclass_of_model(way: str):
-    case = KINDS["Sinusoid"]
+def test_a_subclass_of_model_is_fitted(way: str):
+    case = BY_NAME["sinusoid"]
     losses, _ = expected_of(case)
     model = compiled(subclassed(case), **WAYS[way])
     history = model.fit(
@@ -362,10 +362,10 @@ def _torch_loop(model: keras.Model, batches: list[Any]) -> list[Any]:
 @pytest.mark.filterwarnings(
     "ignore:The .grad attribute of a Tensor that is not a leaf Tensor:UserWarning"
 )
-@pytest.mark.parametrize("name", ["Pm1", "S(P2)"])
+@pytest.mark.parametrize("name", ["permute1d", "sum-of-2d"])
 @pytest.mark.parametrize("make", [model_of, subclassed], ids=lambda make: make.__name__)
-def test_a_loop_of_the_backend(name: str, make: Any):
-    case = KINDS[name]
+def test_a_training_loop_of_the_backend_equals_gradient_descent(name: str, make: Any):
+    case = BY_NAME[name]
     x, y = examples(case)
     head = Head(case.shape[-1])
     losses = [head.train([batch]) for batch in in_batches(x + case.encoding(), y)]
@@ -375,10 +375,10 @@ def test_a_loop_of_the_backend(name: str, make: Any):
 # With Keras 3.15.1 TensorFlow cannot train any functional model of such layers: "The
 # custom_gradient decorator currently supports keywords arguments only when eager".
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="Keras cannot, with any layer")
-@pytest.mark.parametrize("name", ["S(P2)", "Pm1"])
-def test_fit_with_layers_that_are_computed_again(name: str):
+@pytest.mark.parametrize("name", ["sum-of-2d", "permute1d"])
+def test_layers_that_are_computed_again_are_fitted(name: str):
     """In the backward pass, instead of being kept from the forward one."""
-    case = KINDS[name]
+    case = BY_NAME[name]
     losses, _ = expected_of(case)
     with keras.RematScope("full"):
         model = compiled(model_of(case), jit_compile="auto")
@@ -390,13 +390,15 @@ def test_fit_with_layers_that_are_computed_again(name: str):
 
 # Derivatives of more than a sum.
 
-each_adder = pytest.mark.parametrize("name", ["S(P1)", "S(P3)", "S(Pm2)", "Sinusoid"])
+each_adder = pytest.mark.parametrize(
+    "name", ["sum-of-1d", "sum-of-3d", "sum-of-permute2d", "sinusoid"]
+)
 
 
 @each_adder
 def test_the_gradient_is_taken_where_the_encoding_is_added(name: str):
     """Of a square: twice the sum of input and encoding."""
-    case = KINDS[name]
+    case = BY_NAME[name]
     x, layer = case.inputs(), case.make()
     found = to_numpy(gradient(lambda x: layer(x) ** 2, to_tensor(x)))
     # A sum below 16 is rounded by 2^-21, and doubled.
@@ -427,7 +429,7 @@ def gradients_of_each(layer: keras.Layer, x: Any) -> Any:
 
 @each_adder
 def test_the_gradient_of_each_example(name: str):
-    case = KINDS[name]
+    case = BY_NAME[name]
     x = case.inputs()
     found = to_numpy(gradients_of_each(case.make(), to_tensor(x)))
     np.testing.assert_allclose(found, 2 * case.expected(x), rtol=0, atol=2.0**-19)
@@ -454,8 +456,8 @@ def forward_derivative(layer: keras.Layer, x: Any, tangent: Any) -> Any:
     "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
 )
 @each_adder
-def test_derivatives_forward(name: str):
-    case = KINDS[name]
+def test_the_forward_derivative_of_a_sum_is_its_tangent(name: str):
+    case = BY_NAME[name]
     tangent = np.random.default_rng(8).normal(size=case.shape).astype("float32")
     found = forward_derivative(
         case.make(), to_tensor(case.inputs()), to_tensor(tangent)
@@ -466,17 +468,13 @@ def test_derivatives_forward(name: str):
 # Half precision.
 
 
-@pytest.fixture(params=["mixed_float16", "mixed_bfloat16"])
-def policy(request: pytest.FixtureRequest) -> Iterator[str]:
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(request.param)
-    yield request.param
-    keras.config.set_dtype_policy(before)
-
-
-@pytest.mark.parametrize("name", ["Pm1", "S(P2)"])
-def test_fit_under_a_mixed_policy(name: str, policy: str):
-    case = KINDS[name]
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", ["permute1d", "sum-of-2d"])
+def test_a_model_is_fitted_under_a_mixed_policy(
+    name: str, policy: str, global_policy: Any
+):
+    global_policy(policy)
+    case = BY_NAME[name]
     x, y = examples(case)
     model = compiled(model_of(case), jit_compile="auto")
     assert {layer.compute_dtype for layer in model.layers} == {policy[6:]}
@@ -490,9 +488,9 @@ def test_fit_under_a_mixed_policy(name: str, policy: str):
     assert model.evaluate(x, y, 2, verbose=0) < 0.8 * before
 
 
-def test_two_models_share_a_layer():
+def test_two_models_that_share_a_layer_are_fitted():
     """Whose encoding is in a graph of one model, then of the other, then of none."""
-    case = KINDS["S(P1)"]
+    case = BY_NAME["sum-of-1d"]
     x, y = examples(case)
     layer, inputs = case.make(), keras.Input(case.shape[1:])
     models = [keras.Model(inputs, keras.layers.Dense(2)(layer(inputs))) for _ in "ab"]
@@ -507,7 +505,7 @@ def test_two_models_share_a_layer():
     )
 
 
-def test_the_kinds_are_all_the_layers():
+def test_every_public_layer_is_trained_here():
     """No public layer is left out of what is trained here."""
     public = {
         value
@@ -516,10 +514,10 @@ def test_the_kinds_are_all_the_layers():
     }
     # That one has values for inputs, and is trained below.
     public -= {kp.CoordinateEncoding}
-    assert {type(case.make()) for case in KINDS.values()} == public
+    assert {type(case.make()) for case in BY_NAME.values()} == public
 
 
-def test_values_are_trained_on():
+def test_coordinate_encoding_is_trained_on():
     keras.utils.set_random_seed(0)
     inputs = keras.Input(())
     head = keras.layers.Dense(1)(
@@ -561,7 +559,7 @@ def test_summer_heeds_the_regularizer_of_its_encoding():
         assert len(layer.losses) == 1  # those of the last call
 
 
-def test_complex_inputs_are_not_cut_in_half():
+def test_complex_inputs_are_refused():
     x = keras.ops.cast(keras.ops.zeros((1, 3, 4)), "complex64")
     with pytest.raises(TypeError, match=r"expects real numbers .* dtype .*complex64"):
         kp.Summer(kp.PositionalEncoding1D(4))(x)

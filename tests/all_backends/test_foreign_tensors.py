@@ -41,7 +41,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow", "torch"])
-def test_a_tensor_of_another_backend(backend: str):
+def test_a_tensor_of_another_backend_is_encoded_with_a_warning(backend: str):
     output = subprocess.run(
         [sys.executable, "-c", RUN],
         env={**os.environ, "KERAS_BACKEND": backend},

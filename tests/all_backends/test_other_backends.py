@@ -6,27 +6,27 @@ Keras imports JAX and SciPy for its NumPy backend, SciPy for OpenVINO's.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-import saved_models
-from cases import COUNTING, ROUNDING, SUM_ROUNDING
 
-TESTS = Path(__file__).parents[1]
+from helpers import saved_models
+from helpers.processes import environment
+from helpers.tolerances import COUNTING, ROUNDING, SUM_ROUNDING
+
 BACKENDS = ("numpy", "openvino")
 
 RUN = """
 import json, sys, tempfile
 from pathlib import Path
 import keras, numpy as np
-from cases import LAYERS, to_numpy
-from saved_models import model_with
+from helpers.layer_cases import LAYERS
+from helpers.tensors import to_numpy
+from helpers.saved_models import model_with
 import keras_posenc as kp
-import reference
+from helpers import reference
 
 found = {"backend": keras.backend.backend(), "called": {}, "saved": {}, "half": {}}
 for case in LAYERS:
@@ -61,14 +61,9 @@ print(json.dumps(found, default=lambda array: float(array.max())))
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def found(request: pytest.FixtureRequest) -> dict[str, Any]:
-    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     output = subprocess.run(
         [sys.executable, "-c", RUN],
-        env={
-            **os.environ,
-            "KERAS_BACKEND": request.param,
-            "PYTHONPATH": os.pathsep.join(paths),
-        },
+        env=environment(KERAS_BACKEND=request.param),
         check=True,
         stdout=subprocess.PIPE,
         text=True,
@@ -83,7 +78,7 @@ def test_every_layer_has_the_numbers_of_the_formula(found: dict[str, Any]):
     assert max(found["called"].values()) <= SUM_ROUNDING
 
 
-def test_files_come_back(found: dict[str, Any]):
+def test_saved_models_load_with_the_same_outputs(found: dict[str, Any]):
     assert found["saved"]
     # OpenVINO computes in another order in the graph that `predict` compiles. Which one
     # depends on the processor, so this is what any model that is shipped is held to.
@@ -92,16 +87,16 @@ def test_files_come_back(found: dict[str, Any]):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_precision(found: dict[str, Any], dtype: str):
+def test_half_precision_is_rounded_once(found: dict[str, Any], dtype: str):
     # OpenVINO cuts the digits that bfloat16 has not, instead of rounding them.
     cuts = found["backend"] == "openvino" and dtype == "bfloat16"
     assert found["half"][dtype] <= ROUNDING[dtype] * (2 if cuts else 1)
 
 
-def test_positions(found: dict[str, Any]):
+def test_encode_equals_the_formula(found: dict[str, Any]):
     # Timestamps are off by 2^-52 of themselves more.
     assert max(found["encode"].values()) <= COUNTING + 2e9 * 2.0**-52
 
 
-def test_tables(found: dict[str, Any]):
+def test_tables_equal_the_formula(found: dict[str, Any]):
     assert found["table"]["table"] <= ROUNDING["float32"]

@@ -1,4 +1,4 @@
-"""Row S2: a file saved under one backend gives the same outputs under the others."""
+"""A file saved under one backend gives the same outputs under the others."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import saved_models
-from cases import COUNTING
+
+from helpers import saved_models
+from helpers.processes import run_helper
+from helpers.tolerances import COUNTING
 
 BACKENDS = ("jax", "tensorflow", "torch")
 
 
-def run(backend: str, *arguments: str) -> None:
+def load(backend: str, *folders: str) -> None:
     env = {**os.environ, "KERAS_BACKEND": backend}
-    subprocess.run([sys.executable, *arguments], env=env, check=True)
+    command = [sys.executable, "-c", saved_models.LOAD, *folders]
+    subprocess.run(command, env=env, check=True)
 
 
 @pytest.fixture(scope="session")
@@ -25,9 +28,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """By backend, what it saved, and what each of the three made of that."""
     saved = {backend: tmp_path_factory.mktemp(backend) for backend in BACKENDS}
     for backend, folder in saved.items():
-        run(backend, saved_models.__file__, str(folder))
+        run_helper("saved_models", str(folder), KERAS_BACKEND=backend)
     for backend in BACKENDS:
-        run(backend, "-c", saved_models.LOAD, *map(str, saved.values()))
+        load(backend, *map(str, saved.values()))
     return saved
 
 
@@ -35,7 +38,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.mark.parametrize("saver", BACKENDS)
 @pytest.mark.parametrize("extension", ["keras", "h5", "json"])
 @pytest.mark.parametrize("name", saved_models.SAVED)
-def test_S2_saved_and_loaded(
+def test_a_file_loads_on_every_backend_with_the_outputs_it_was_saved_with(
     folders: dict[str, Path], name: str, extension: str, saver: str, loader: str
 ):
     folder = folders[saver]

@@ -52,7 +52,9 @@ def run(backend: str, *arguments: str, cwd: Path) -> str:
 
 
 @pytest.mark.parametrize(("code", "output", "backend"), RUNS)
-def test_block(code: str, output: str, backend: str, tmp_path: Path):
+def test_code_of_a_page_runs_and_prints_what_is_shown(
+    code: str, output: str, backend: str, tmp_path: Path
+):
     printed = run(backend, "-c", code, cwd=tmp_path)
     if output:
         assert printed.splitlines() == output.splitlines()
@@ -68,7 +70,7 @@ def test_pages_with_code_are_found():
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_docstrings(backend: str, tmp_path: Path):
+def test_examples_in_docstrings_run(backend: str, tmp_path: Path):
     package = str(Path(keras_posenc.__file__).parent)
     options = ["-q", "--doctest-modules", "-p", "no:cacheprovider", "-o", "addopts="]
     printed = run(
@@ -107,5 +109,5 @@ def test_commands_of_the_readme(command: str, tmp_path: Path):
         assert shown in (ROOT / "README.md").read_text()
 
 
-def test_there_are_commands():
+def test_the_readme_shows_commands():
     assert len(COMMANDS) >= 5

@@ -14,7 +14,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "many_devices.py"
 
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow", "torch"])
-def test_E4_the_example_finds_the_same_loss(backend: str, tmp_path: Path):
+def test_the_example_finds_the_same_loss(backend: str, tmp_path: Path):
     # Its devices are made of a CPU, also where there is a GPU.
     cpu = {"CUDA_VISIBLE_DEVICES": "-1", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(

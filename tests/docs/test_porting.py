@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from keras_posenc._presets import ANY, PRESETS, Preset
+from helpers.internals import ANY, PRESETS, Preset
 
 GUIDE = (Path(__file__).parents[2] / "docs/porting.md").read_text()
 HEAD = ["| preset | axes | options | what it is |", "|---|---|---|---|"]
@@ -55,8 +55,8 @@ def table() -> list[str]:
     return [*HEAD, *lines]
 
 
-def test_the_table_is_that_of_the_code():
-    """After a change, put in what `python tests/docs/test_porting.py` prints."""
+def test_the_guide_has_the_table_of_presets():
+    """`PYTHONPATH=tests python tests/docs/test_porting.py` prints it."""
     _, _, section = GUIDE.partition("\n## The presets\n")
     found = [line for line in section.splitlines() if line.startswith("|")]
     assert found == table()

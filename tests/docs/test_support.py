@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support import SUPPORT
+from helpers.export_support import SUPPORT
 
 README = Path(__file__).parents[2] / "README.md"
 HEADER = "| shipped as | TensorFlow | PyTorch | JAX |\n|---|---|---|---|\n"
 
 
-def test_the_table_in_the_readme():
+def test_the_readme_has_the_table_of_export_support():
     _, found, after = README.read_text().partition(HEADER)
     assert found
     table, *_ = after.partition("\n\n")

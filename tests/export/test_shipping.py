@@ -1,4 +1,4 @@
-"""Rows E1 and E2: what runs an exported model gives the numbers of `predict`."""
+"""What runs an exported model gives the numbers of `predict`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from cases import LAYERS, Case
-from export.tools import TOOLS, Runtime, Shape, dynamic_sizes, litert
-from modes import BACKEND
-from support import BACKENDS, OPEN, SUPPORT, is_supported
 
 import keras_posenc as kp
+from helpers.export_formats import TOOLS, Runtime, Shape, dynamic_sizes, litert
+from helpers.export_support import BACKENDS, OPEN, SUPPORT, is_supported
+from helpers.layer_cases import LAYERS, Case, open_shape
+from helpers.run_modes import BACKEND
 
 # Asked for. Kept tables and tables of a graph differ in the last place; positions that
 # are counted are right to 2e-7; and a normalisation of numbers below 8 rounds twice.
@@ -61,19 +61,19 @@ def no_telemetry(monkeypatch: pytest.MonkeyPatch):
 
 # The tool that every layer goes through; the others get one of each kind.
 MAIN = "ExportedProgram" if BACKEND == "torch" else "SavedModel"
-SOME = ("P1", "Pm2", "S(P2)")
+SOME = ("1d", "permute2d", "sum-of-2d")
 
 
 def _with_more_positions(case: Case) -> Case:
     """The case, or for the one layer that has a maximum, the same with a larger one."""
-    if case.name != "Sinusoid":
+    if case.name != "sinusoid":
         return case
     return dataclasses.replace(case, make=lambda: kp.SinusoidEncoding(10, 5000))
 
 
 CASES = [_with_more_positions(case) for case in LAYERS]
 BY_NAME = {case.name: case for case in CASES}
-# So many numbers that a graph adds angles: see `_ONE_TABLE` in keras_posenc/_evaluate.
+# So many numbers that a graph adds angles, and has no table of all of them.
 ADDED_ANGLES = Case(
     "added-angles", lambda: kp.Summer(kp.PositionalEncoding1D(512)), (1, 1100, 512)
 )
@@ -91,12 +91,6 @@ def short_and_long(case: Case) -> list[Shape]:
     # In one axis, positions above 4,096 have a second digit when they are counted.
     longest = 5000 if len(case.shape) == 3 else 300
     return [sizes_of(case, 3), sizes_of(case, 1, longest)]
-
-
-def open_shape(case: Case) -> Shape:
-    shape: list[int | None] = [None] * len(case.shape)
-    shape[case.channel_dim] = case.shape[case.channel_dim]
-    return tuple(shape)
 
 
 def model_of(case: Case, shape: Shape) -> keras.Model:
@@ -135,7 +129,9 @@ def shipped(ending: str) -> list[Any]:
 
 @pytest.mark.parametrize("length", ["short", "long"])
 @pytest.mark.parametrize(("tool", "case"), shipped(""))
-def test_E1_known_sizes(tool: str, case: Case, length: str, tmp_path: Path):
+def test_exported_with_known_sizes_equals_predict(
+    tool: str, case: Case, length: str, tmp_path: Path
+):
     shape = short_and_long(case)[length == "long"]
     model = model_of(case, shape)
     runtime = TOOLS[tool].export(model, shape, tmp_path)
@@ -145,7 +141,7 @@ def test_E1_known_sizes(tool: str, case: Case, length: str, tmp_path: Path):
 @pytest.mark.parametrize(
     "tool", [pytest.param(tool, marks=quiet(tool)) for tool in tools("")]
 )
-def test_E1_added_angles(tool: str, tmp_path: Path):
+def test_exported_graph_that_adds_angles_equals_predict(tool: str, tmp_path: Path):
     """A length that is known and so large that the graph adds angles."""
     # jax2onnx leaves the batch open, though no other size.
     open_batch = (tool, BACKEND) == ("ONNX", "jax") or tool in tools(OPEN)
@@ -159,7 +155,7 @@ def test_E1_added_angles(tool: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize(("tool", "case"), shipped(OPEN))
-def test_E2_one_export_for_all_sizes(tool: str, case: Case, tmp_path: Path):
+def test_one_export_serves_all_sizes(tool: str, case: Case, tmp_path: Path):
     model = model_of(case, open_shape(case))
     runtime = TOOLS[tool].export(model, open_shape(case), tmp_path)
     differences = [
@@ -193,8 +189,8 @@ def refused(ending: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(("tool", "ending"), refused("") + refused(OPEN))
-def test_E2_what_cannot_be_had_is_refused(tool: str, ending: str, tmp_path: Path):
-    case = BY_NAME["S(P2)"]
+def test_unsupported_formats_are_refused(tool: str, ending: str, tmp_path: Path):
+    case = BY_NAME["sum-of-2d"]
     shape = open_shape(case) if ending == OPEN else sizes_of(case, 3)
     with pytest.raises(Exception, match=REFUSALS[tool + ending, BACKEND]):
         TOOLS[tool].export(model_of(case, shape), shape, tmp_path)(case.inputs())
@@ -218,8 +214,8 @@ if BACKEND == "torch":
         reason="Keras 3.15 exports a size that is not known as 1, and LiteRT then "
         "broadcasts what was made for one position, unless it is asked to be strict",
     )
-    def test_E2_litert_made_to_take_other_sizes(tmp_path: Path):
-        case = BY_NAME["S(P2)"]
+    def test_litert_resizes_what_torch_exported_as_one(tmp_path: Path):
+        case = BY_NAME["sum-of-2d"]
         model = model_of(case, open_shape(case))
         TOOLS["LiteRT"].export(model, open_shape(case), tmp_path)
         runtime = litert(str(tmp_path / "model.tflite"), strict=False)
@@ -227,7 +223,9 @@ if BACKEND == "torch":
 
     @pytest.mark.filterwarnings(_LEAF_SPEC)
     @pytest.mark.parametrize("name", SOME)
-    def test_E2_onnx_by_the_exporter_of_torch(name: str, tmp_path: Path):
+    def test_onnx_from_the_exporter_of_torch_serves_all_sizes(
+        name: str, tmp_path: Path
+    ):
         """The one that Keras 3.15 does not yet ask where sizes are not known."""
         import torch
 
@@ -258,6 +256,6 @@ if is_supported("SavedModel", BACKEND):
         return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
     @pytest.mark.filterwarnings(_NATIVE)
-    def test_E1_a_saved_model_of_a_long_sequence_is_small(tmp_path: Path):
+    def test_saved_model_of_a_long_sequence_is_small(tmp_path: Path):
         layer = kp.Summer(kp.PositionalEncoding1D(1024))
         assert 1e6 < bytes_of_saved_model(layer, tmp_path) < MOST_BYTES

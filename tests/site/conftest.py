@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import CHROMIUM, Browser
+
+from helpers.browser import CHROMIUM, Browser
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,10 +10,10 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from browser import Browser
 
+from helpers.browser import Browser
+from helpers.internals import WaveOptions
 from keras_posenc import presets, sinusoidal_table
-from keras_posenc._options import WaveOptions
 
 # Each option with values that make a difference. Some contradict each other.
 VALUES: dict[str, list[Any]] = {

@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from browser import Browser
+
+from helpers.browser import Browser
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -1,7 +1,7 @@
 """Layers of tensors that 8 devices have parts of; prints what was found as JSON.
 
-`XLA_FLAGS=--xla_force_host_platform_device_count=8 python spread_jax.py`: a process of
-its own, as JAX reads that once.
+It needs `XLA_FLAGS=--xla_force_host_platform_device_count=8`, which JAX reads once in a
+process: tests/test_spread.py runs it in one of its own.
 """
 
 from __future__ import annotations
@@ -18,17 +18,25 @@ from typing import Any
 
 import jax
 import numpy as np
-import spread_model
-from cases import LAYERS, Case, to_numpy
 from keras import distribution
 
 import keras_posenc as kp
+from helpers import sharded_model
+from helpers.layer_cases import BY_NAME, Case
+from helpers.tensors import to_numpy
 
 Function = Callable[[Any], Any]
 
-KINDS = {case.name: case for case in LAYERS}
-ENCODERS = ["P1", "P2", "P3", "Pm1", "Pm2", "Pm3"]
-SUMMERS = ["S(P1)", "S(P2)", "S(P3)", "S(Pm1)", "S(Pm2)", "S(Pm3)", "Sinusoid"]
+ENCODERS = ["1d", "2d", "3d", "permute1d", "permute2d", "permute3d"]
+SUMMERS = [
+    "sum-of-1d",
+    "sum-of-2d",
+    "sum-of-3d",
+    "sum-of-permute1d",
+    "sum-of-permute2d",
+    "sum-of-permute3d",
+    "sinusoid",
+]
 
 
 def divisible(case: Case) -> Case:
@@ -45,15 +53,15 @@ def length_dim(case: Case) -> int:
 # 16 positions have one table in a graph. These have four, which need not divide evenly
 # among 8 devices.
 LONG = [
-    Case("P1long", lambda: kp.PositionalEncoding1D(16), (8, 40_000, 16)),
+    Case("1d-long", lambda: kp.PositionalEncoding1D(16), (8, 40_000, 16)),
     Case(
-        "S(P1)long",
+        "sum-of-1d-long",
         lambda: kp.Summer(kp.PositionalEncoding1D(16)),
         (8, 40_000, 16),
         adds=True,
     ),
 ]
-CASES = [divisible(KINDS[name]) for name in ENCODERS + SUMMERS] + LONG
+CASES = [divisible(BY_NAME[name]) for name in ENCODERS + SUMMERS] + LONG
 
 
 @dataclass(frozen=True)
@@ -147,9 +155,9 @@ def model_parallel() -> distribution.ModelParallel:
 
 def fitted_on(spread: distribution.Distribution | None) -> list[float]:
     if spread is None:
-        return spread_model.fitted()
+        return sharded_model.fitted()
     with spread.scope():
-        return spread_model.fitted()
+        return sharded_model.fitted()
 
 
 def main() -> None:

@@ -56,6 +56,12 @@ def with_unknown_sizes(
     return whole_torch_graph(function, dynamic=True, backend=TORCH_BACKENDS[mode])
 
 
+def open_graph(layer: keras.layers.Layer, signature: Signature, mode: str) -> Function:
+    """The same of a layer, which torch cannot build in a graph."""
+    layer.build(signature)
+    return with_unknown_sizes(layer, mode, signature)
+
+
 def symbolic(signature: Signature, dtype: str) -> Any:
     """What JAX exports a function for: a shape with names for what is None."""
     import jax

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from keras import ops
-from modes import BACKEND, Function
+
+from helpers.run_modes import BACKEND, Function
 
 
 def gradient(function: Function, x: Any) -> Any:

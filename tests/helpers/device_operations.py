@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import keras
-from modes import (
+
+from helpers.run_modes import (
     BACKEND,
     Signature,
     symbolic,
@@ -39,7 +40,7 @@ class Operations:
 def operations(
     function: Function, x: Any, mode: str, signature: Signature | None = None
 ) -> Operations:
-    """What `function(x)` runs in a mode of `modes`.
+    """What `function(x)` runs in a mode of `run_modes`.
 
     With a signature: what its graph has in it, traced for sizes of which those that
     are None there are not known.

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import reference
+import pytest
+
+import keras_posenc as kp
+from helpers import reference
 
 TWO_PI = 2 * math.pi
 
@@ -201,3 +204,23 @@ def _values(
 @functools.cache
 def combinations() -> list[Combination]:
     return [_combination(number, row) for number, row in enumerate(pairwise())]
+
+
+COMBINATIONS = combinations()
+each_combination = pytest.mark.parametrize(
+    "case", COMBINATIONS, ids=lambda case: case.name
+)
+# Splits with a zero and few channels leave an axis silent, and some inputs have more
+# channels than there are: the tests below that say so check these warnings.
+in_silence = pytest.mark.filterwarnings(
+    "ignore:.* has no channel for axis .* not encoded:UserWarning",
+    "ignore:.* which are all that the encoding has:UserWarning",
+)
+
+
+def layer_for(case: Combination, **kwargs: Any) -> kp.PositionalEncoding:
+    return kp.PositionalEncoding(case.rank, case.channels, **case.options, **kwargs)
+
+
+def by_what_differs(value: Any) -> str:
+    return "-".join(value) or "default"

@@ -1,6 +1,7 @@
-"""Layers, and the model of spread_model, on 2 devices; prints what was found as JSON.
+"""Layers, and the model of sharded_model, on 2 devices; prints what was found as JSON.
 
-`python spread_tensorflow.py`: a process of its own, as TensorFlow divides a CPU once.
+TensorFlow divides a CPU once in a process: tests/test_spread.py runs it in one of its
+own.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-import spread_model
 import tensorflow as tf
-from cases import LAYERS, Case, to_numpy
+
+from helpers import sharded_model
+from helpers.layer_cases import LAYERS, Case
+from helpers.tensors import to_numpy
 
 DEVICES = 2
 
@@ -65,9 +68,9 @@ def main() -> None:
         for case in LAYERS
         for way in WAYS
     }
-    losses = {"one": spread_model.fitted()}
+    losses = {"one": sharded_model.fitted()}
     with strategy.scope():
-        losses["MirroredStrategy"] = spread_model.fitted()
+        losses["MirroredStrategy"] = sharded_model.fitted()
     facts = {"layers": layers, "losses": losses}
     sys.stdout.write(json.dumps(facts, default=float))
 

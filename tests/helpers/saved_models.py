@@ -1,6 +1,6 @@
 """Models with every layer in them, to be saved in one process and loaded in another.
 
-    python saved_models.py FOLDER
+    python -m helpers.saved_models FOLDER
 
 saves each as `.keras`, `.h5` and JSON with a file of weights, beside its inputs and
 its outputs.
@@ -14,9 +14,9 @@ from pathlib import Path
 
 import keras
 import numpy as np
-from cases import LAYERS, Case
 
 import keras_posenc as kp
+from helpers.layer_cases import LAYERS, Case
 
 
 def _case(name: str, make: Callable[..., keras.layers.Layer], *shape: int) -> Case:
@@ -24,9 +24,13 @@ def _case(name: str, make: Callable[..., keras.layers.Layer], *shape: int) -> Ca
 
 
 MORE = [
-    _case("S(Dense)", lambda: kp.Summer(keras.layers.Dense(8)), 2, 5, 8),
+    _case("sum-of-dense", lambda: kp.Summer(keras.layers.Dense(8)), 2, 5, 8),
     _case(
-        "S(S(P1))", lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(8))), 2, 5, 8
+        "sum-of-sum-of-1d",
+        lambda: kp.Summer(kp.Summer(kp.PositionalEncoding1D(8))),
+        2,
+        5,
+        8,
     ),
     _case("bfloat16", lambda: kp.PositionalEncoding1D(8, dtype="bfloat16"), 1, 300, 8),
     _case(

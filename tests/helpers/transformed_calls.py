@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import keras
-from gradients import gradient
-from modes import BACKEND
+
+from helpers.gradients import gradient
+from helpers.run_modes import BACKEND
 
 Call = Callable[[keras.Layer, Any], Any]
 

@@ -1,6 +1,7 @@
 """The memory that a process needs for a call, beyond what any other call needs; Linux.
 
-`python peak_memory.py FUNCTION MODE` prints bytes, of the input and the output as well.
+`python -m helpers.peak_memory FUNCTION MODE` prints bytes, of the input and the output
+as well.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from keras import ops
-from modes import with_known_sizes
 
 import keras_posenc as kp
+from helpers.run_modes import with_known_sizes
 
 SHAPE = (8, 32, 32, 32, 48)
 PROCESS = Path("/proc/self")

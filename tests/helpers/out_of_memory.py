@@ -1,7 +1,7 @@
 """What is asked for sizes that no machine has room for, where memory is short; Linux.
 
-`python absurd.py NAME ...` prints for each, as JSON, the error that it raises, the
-seconds of work until then, and the bytes that the cache of the process has gained.
+`python -m helpers.out_of_memory NAME ...` prints for each, as JSON, the error that it
+raises, the seconds of work until then, and the bytes that the cache has gained.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import to_tensor
 
 import keras_posenc as kp
-from keras_posenc import _evaluate
+from helpers.internals import cached_bytes
+from helpers.tensors import to_tensor
 
 # Beyond what the process has: enough to load and run whatever a backend still needs,
 # and a sixteenth of the smallest array that is asked for.
@@ -54,7 +54,7 @@ def main(names: list[str]) -> None:
 
 
 def outcome(call: Callable[[], Any]) -> dict[str, Any]:
-    held, start, error = _evaluate._kept.nbytes, time.process_time(), None
+    held, start, error = cached_bytes(), time.process_time(), None
     try:
         call()
     except Exception as raised:
@@ -63,7 +63,7 @@ def outcome(call: Callable[[], Any]) -> dict[str, Any]:
         "error": [cls.__name__ for cls in type(error).__mro__],
         "message": str(error),
         "seconds": time.process_time() - start,
-        "kept": _evaluate._kept.nbytes - held,
+        "kept": cached_bytes() - held,
     }
 
 
