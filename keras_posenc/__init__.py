@@ -16,7 +16,7 @@ Inside, `_waves` makes waves of the options, `_evaluate` makes numbers of the wa
 the layers add those up: `_encoding` to zeros, `_summer` and `_sinusoid` to their input.
 """
 
-from keras_posenc import plot, tf_encodings, torch_encodings
+from keras_posenc import _start, plot, tf_encodings, torch_encodings  # noqa: F401
 from keras_posenc._coordinates import CoordinateEncoding
 from keras_posenc._encode import encode
 from keras_posenc._encoding import (
