@@ -127,7 +127,7 @@ _OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "offset": (_NUMBERS, "what is added to positions"),
     "scale": (_NUMBERS, "what positions are multiplied by, after that"),
     "coordinate_range": (_NUMBERS, "low and high, between which positions spread"),
-    "align_corners": (_YES_OR_NO, "whether the last position is high itself"),
+    "align_corners": (_YES_OR_NO, "whether the last position is exactly at high"),
     "eps": (_NUMBERS, "what is added to the size, by which positions are divided"),
 }
 # Of these, one that is written stands for itself, not for a list of one.

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
-from keras_posenc import plot
+from keras_posenc import _start, plot
 from keras_posenc._command_line import _FLAGS, _OPTIONS, main
 from keras_posenc._options import OPTION_NAMES
 
@@ -609,17 +609,22 @@ def test_a_first_step_takes_the_backend_that_is_installed(of_keras_only: None):
 def test_among_several_backends_the_user_is_asked(
     of_keras_only: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    other = "torch" if INSTALLED == ["jax"] else "jax"
-    (tmp_path / "path" / other).mkdir(parents=True)
-    path = os.pathsep.join([str(tmp_path / "path"), os.environ.get("PYTHONPATH", "")])
+    other = tmp_path / "path" / ("torch" if INSTALLED == ["jax"] else "jax")
+    other.mkdir(parents=True)
+    (other / "__init__.py").touch()
+    path = os.pathsep.join([str(other.parent), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", path)
-    # A folder is no package.
-    assert process().stdout.splitlines()[0].endswith(f" on {INSTALLED[0]}")
-    (tmp_path / "path" / other / "__init__.py").touch()
     said = refusal(*shlex.split(TABLE))
     assert said.endswith(
         "KERAS_BACKEND must name a backend that is installed: jax, torch"
     )
+
+
+def test_a_folder_is_no_backend(monkeypatch: pytest.MonkeyPatch):
+    for name in ("jax", "tensorflow", "torch"):
+        Path(name).mkdir()
+    monkeypatch.syspath_prepend(Path.cwd())
+    assert _start._installed() == INSTALLED
 
 
 def test_a_backend_that_there_is_not_is_no_traceback(monkeypatch: pytest.MonkeyPatch):
