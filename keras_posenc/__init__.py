@@ -16,7 +16,7 @@ Inside, `_sinusoidal` makes waves of the options, `_engine` makes numbers of the
 and the layers return those or add them: CONTRIBUTING.md has the map.
 """
 
-from keras_posenc import plot, tf_encodings, torch_encodings
+from keras_posenc import _start, plot, tf_encodings, torch_encodings  # noqa: F401
 from keras_posenc._coordinates import CoordinateEncoding
 from keras_posenc._encoding import (
     PositionalEncoding,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
+import importlib.util
+import io
 import os
+import re
 import shlex
+import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +22,8 @@ import pytest
 
 import keras_posenc as kp
 from helpers.internals import OPTION_NAMES
-from keras_posenc import plot
-from keras_posenc._command_line import main
+from keras_posenc import _start, plot
+from keras_posenc._command_line import _FLAGS, _OPTIONS, main
 
 TABLE = "table --shape 6 5 --channels 16"
 
@@ -181,22 +185,21 @@ def test_a_flag_can_say_no():
     np.testing.assert_array_equal(table, wanted)
 
 
+def test_the_table_of_flags_has_the_options_of_the_package():
+    assert [*_OPTIONS] == [*OPTION_NAMES]
+
+
 @pytest.mark.parametrize("command", ["show", "table"])
-def test_help_has_the_words_of_the_docstring(
+def test_help_has_a_sentence_for_each_option(
     command: str, capsys: pytest.CaptureFixture[str]
 ):
     with pytest.raises(SystemExit):
         main([command, "--help"])
     printed = " ".join(capsys.readouterr().out.split())
-    said = " ".join(inspect.getdoc(kp.PositionalEncoding).split())
-    for_eps = "Float. See `coordinate_range`. Not negative. Defaults to `0.0`."
-    for_layout = "The order in which axis, frequency and phase (sine, cosine) flatten"
-    assert for_eps in said
-    assert for_eps in printed
-    assert for_layout in said
-    assert for_layout in printed
-    flags = [f"--{name.replace('_', '-')} " for name in OPTION_NAMES]
-    assert [flag for flag in flags if flag not in printed.replace(",", " ")] == []
+    assert [said for _, said in _OPTIONS.values() if said not in printed] == []
+    flags = {*re.findall(r"--[a-z-]+", printed)} - {"--help"}
+    assert {flag for flag in flags if not flag.startswith("--no-")} <= {*_FLAGS}
+    assert {f"--{name.replace('_', '-')}" for name in OPTION_NAMES} <= flags
 
 
 # --- Summaries -----------------------------------------------------------------------
@@ -305,8 +308,11 @@ def test_vector_graphics():
     [
         ("shwo", "invalid choice: 'shwo'"),
         ("table wisper --shape 9 --channels 8", "close ones are whisper"),
-        ("show detr --shape 9 --channels 8", "Use --shape with 2 sizes for this one"),
-        ("show ddpm --shape 9 9 --channels 8", "Use --shape with 1 size for this one"),
+        (
+            "show detr --shape 9 --channels 8",
+            "detr takes as many sizes after --shape as it has axes, 2. Received: ",
+        ),
+        ("show mae --shape 9 8 7 --channels 8", "axes, 1, 2. Received: --shape 9 8 7"),
         ("table --channels 8", "required: --shape"),
         # argparse takes the 8 for the name of a preset.
         ("table --shape 9 --chanels 8", "--chanels (perhaps --channels for --chan"),
@@ -322,20 +328,25 @@ def test_vector_graphics():
         (f"{TABLE} --max-wave 9", "(perhaps --max-wavelength for --max-wave?)"),
         (
             "table --shape 14x20 --channels 8",
-            "--shape: invalid integer: '14x20' (the sizes of two axes are written 14 ",
+            "--shape: sizes are positive integers, as in 14 20. Received: 14x20\n",
         ),
-        ("table --shape 0 --channels 8", "`shape` must be a positive integer"),
+        ("table --shape 0 --channels 8", "sizes are positive integers"),
+        ("table --shape -3 --channels 8", "14 20. Received: -3\n"),
         ("table --shape 9 --channels -8", "`channels` must be a positive integer"),
-        (f"table --channels 8 --shape {'2 ' * 63}", "`len(shape)` must be at most 62"),
+        (f"table --channels 8 --shape {'2 ' * 63}", "must be at most 62"),
         (f"{TABLE} --layout ordered", "`layout` must be 'interleaved'"),
         (f"{TABLE} --eps 1", "`eps` must be left at its default"),
         (f"{TABLE} --split 4 none", "`split` must hold an even number of channels"),
-        (f"{TABLE} --split 4 x", "argument --split: invalid integer value: 'x'"),
+        (f"{TABLE} --split 4 x", "argument --split: invalid number value: 'x'"),
+        (f"{TABLE} --split 4.5 11.5", "`split` must"),
+        (f"{TABLE} --offset none", "`offset` must"),
+        (f"{TABLE} --eps none --coordinate-range 0 1", "`eps` must"),
         (f"{TABLE} --scale x", "argument --scale: invalid number value: 'x'"),
         (f"{TABLE} --scal=1", "unrecognized arguments: --scal=1"),
         (f"{TABLE} --dtype int8", "argument --dtype: invalid choice: 'int8'"),
         (f"{TABLE} -o table.txt", "--output must end in .npy. Received: table.txt"),
-        ("show --shape 9 --channels 8 -o a.b", "--output must end in"),
+        ("show --shape 9 --channels 8 -o a.b", "supported formats: "),
+        ("show --shape 9 --channels 8 -o a", "supported formats: "),
         ("show --shape 9 --channels 8 --plot pie", "argument --plot: invalid choice"),
         ("show --shape 9 --channels 8 --position 2", "--position is for --plot sim"),
         (
@@ -346,9 +357,6 @@ def test_vector_graphics():
             "show --shape 9 --channels 8 --plot similarity --position 9",
             "`position` must be a place in a grid of shape (9,)",
         ),
-        # LaTeX would have to be there.
-        ("show --shape 9 --channels 8 -o a.pgf", "--output must end in"),
-        (f"table --shape 1{'0' * 22} --channels 8 -o a.npy", "dimension exceeded"),
         (
             "show --shape 2 2 2 2 --channels 8 -o a.png",
             "`x` must have at most 3 axes",
@@ -360,6 +368,26 @@ def test_wrong_usage(line: str, message: str, capsys: pytest.CaptureFixture[str]
     assert list(Path().iterdir()) == []
 
 
+@pytest.mark.parametrize("command", ["table", "show"])
+@pytest.mark.parametrize(
+    "shape", ["1" + "0" * 23, "10000000000 10000000000", "1" + 15 * "0"]
+)
+def test_shapes_that_are_too_large_are_all_wrong_usage(
+    command: str, shape: str, capsys: pytest.CaptureFixture[str]
+):
+    """Whether for any array or for the memory of this machine."""
+    suffix = {"table": "npy", "show": "png"}[command]
+    said = usage_error(f"{command} --shape {shape} --channels 8 -o a.{suffix}", capsys)
+    assert len(said.splitlines()) == 2  # with that of the usage
+    assert list(Path().iterdir()) == []
+
+
+def test_a_size_that_no_float_holds(capsys: pytest.CaptureFixture[str]):
+    assert "too large" in usage_error(
+        f"table --shape 1{'0' * 400} --channels 8", capsys
+    )
+
+
 @pytest.mark.parametrize(
     "line", [f"{TABLE} -o no/a.npy", "show" + TABLE[5:] + " -o no/a.png"]
 )
@@ -367,8 +395,9 @@ def test_a_folder_that_is_missing(line: str, capsys: pytest.CaptureFixture[str])
     assert main(shlex.split(line)) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("python -m keras_posenc: error: [Errno 2]")
-    assert "no/a." in printed.err
+    folder, _, reason = printed.err.partition(" was not written: ")
+    assert folder.startswith("python -m keras_posenc: error: no/a.")
+    assert reason == "No such file or directory\n"
 
 
 def test_without_matplotlib_tables_are_written_and_pictures_are_not(
@@ -379,6 +408,15 @@ def test_without_matplotlib_tables_are_written_and_pictures_are_not(
     capsys.readouterr()
     assert main(shlex.split("show --shape 9 --channels 8 -o a.png")) == 1
     assert "pip install 'keras-posenc[plot]'" in capsys.readouterr().err
+
+
+def test_without_latex_there_is_no_file_for_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", "")
+    assert main(shlex.split("show --shape 9 --channels 8 -o a.pgf")) == 1
+    assert "'xelatex' not found" in capsys.readouterr().err
+    assert list(Path().iterdir()) == []
 
 
 def test_a_suffix_in_capitals(capsys: pytest.CaptureFixture[str]):
@@ -395,6 +433,230 @@ def test_a_suffix_in_capitals(capsys: pytest.CaptureFixture[str]):
 def test_negative_numbers_with_exponents_are_numbers(numbers: str, offset: Any):
     wanted = kp.sinusoidal_table((6, 5), 16, offset=offset)
     np.testing.assert_array_equal(written(f"{TABLE} --offset {numbers}"), wanted)
+
+
+# --- Files that are replaced ---------------------------------------------------------
+
+
+WRITES = {
+    "old.npy": "table --shape 3000 --channels 64 -o",
+    "old.png": "show --shape 300 --channels 64 -o",
+    "old.svg": "show --shape 300 --channels 64 --plot spectrum -o",
+}
+some_files = pytest.mark.parametrize("name", WRITES)
+
+
+def listed() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path().iterdir()}
+
+
+@pytest.fixture
+def full_disk():
+    """No file may grow beyond ten kilobytes."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@some_files
+@pytest.mark.parametrize("before", [None, b"precious"])
+def test_on_a_full_disk_the_older_file_stays(
+    name: str,
+    before: bytes | None,
+    full_disk: None,
+    capsys: pytest.CaptureFixture[str],
+):
+    if before is not None:
+        Path(name).write_bytes(before)
+    assert main(shlex.split(f"{WRITES[name]} {name}")) == 1
+    said = f"python -m keras_posenc: error: {name} was not written: File too large\n"
+    assert capsys.readouterr() == ("", said)
+    assert listed() == ({} if before is None else {name: before})
+
+
+def test_when_interrupted_the_older_file_stays(monkeypatch: pytest.MonkeyPatch):
+    def save(file: Any, table: np.ndarray):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    Path("a.npy").write_bytes(b"precious")
+    monkeypatch.setattr(np, "save", save)
+    with pytest.raises(KeyboardInterrupt):
+        main(shlex.split(f"{TABLE} -o a.npy"))
+    assert listed() == {"a.npy": b"precious"}
+
+
+@some_files
+def test_an_older_file_is_replaced_and_keeps_its_mode(name: str):
+    Path(name).write_bytes(b"old")
+    Path(name).chmod(0o604)
+    run(f"{WRITES[name]} {name}")
+    assert len(listed()[name]) > 10_000
+    assert [*listed()] == [name]
+    assert stat.S_IMODE(Path(name).stat().st_mode) == 0o604
+
+
+def test_a_new_file_has_the_mode_that_the_user_wants():
+    before = os.umask(0o027)
+    try:
+        run(f"{TABLE} -o a.npy")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(Path("a.npy").stat().st_mode) == 0o640
+
+
+def test_a_file_that_must_not_be_written_is_not(capsys: pytest.CaptureFixture[str]):
+    Path("a.npy").write_bytes(b"precious")
+    Path("a.npy").chmod(0o444)
+    if os.access("a.npy", os.W_OK):
+        pytest.skip("this user may write everything")
+    assert main(shlex.split(f"{TABLE} -o a.npy")) == 1
+    assert "a.npy was not written: Permission denied" in capsys.readouterr().err
+    assert listed() == {"a.npy": b"precious"}
+
+
+@some_files
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_one(name: str, there: bool):
+    folder = Path("folder")
+    folder.mkdir()
+    if there:
+        (folder / name).write_bytes(b"old")
+    Path(name).symlink_to(folder / name)
+    run(f"{WRITES[name]} {name}")
+    assert Path(name).is_symlink()
+    assert len((folder / name).read_bytes()) > 10_000
+    assert [*folder.iterdir()] == [folder / name]
+
+
+@some_files
+def test_a_pipe_is_written_into(name: str):
+    os.mkfifo(name)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(Path(name).read_bytes()))
+    reader.start()
+    run(f"{WRITES[name]} {name}")
+    reader.join()
+    assert Path(name).is_fifo()
+    assert [path.name for path in Path().iterdir()] == [name]
+    run(f"{WRITES[name]} file{name}")
+    # In a .svg there are the date and ids that differ every time.
+    if not name.endswith(".svg"):
+        assert read == [Path(f"file{name}").read_bytes()]
+
+
+@some_files
+def test_a_device_is_written_into(name: str):
+    Path(name).symlink_to("/dev/null")
+    run(f"{WRITES[name]} {name}")
+    assert Path(name).readlink() == Path("/dev/null")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_standard_output_is_written_into():
+    Path("out.npy").symlink_to("/dev/stdout")
+    done = subprocess.run(
+        [sys.executable, "-m", "keras_posenc", *TABLE.split(), "-o", "out.npy"],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+    )
+    assert done.returncode == 0
+    assert done.stdout.endswith(b"wrote out.npy\n")
+    table = np.load(io.BytesIO(done.stdout))
+    np.testing.assert_array_equal(table, kp.sinusoidal_table((6, 5), 16))
+
+
+# --- The backend ---------------------------------------------------------------------
+
+
+INSTALLED = [
+    name for name in ("jax", "tensorflow", "torch") if importlib.util.find_spec(name)
+]
+
+
+@pytest.fixture
+def of_keras_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Nothing says which backend to take."""
+    monkeypatch.delenv("KERAS_BACKEND")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "home"))
+
+
+def refusal(*arguments: str) -> str:
+    done = process(*arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+@pytest.mark.skipif(
+    len(INSTALLED) > 1 and "tensorflow" not in INSTALLED,
+    reason="Keras takes tensorflow, and several others are there",
+)
+def test_a_first_step_takes_the_backend_that_is_installed(of_keras_only: None):
+    taken = INSTALLED[0] if len(INSTALLED) == 1 else "tensorflow"
+    # Twice, since Keras leaves a file after the first time that names tensorflow.
+    for _ in range(2):
+        done = process()
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stdout.splitlines()[0].endswith(f" on {taken}")
+        assert "\nmae " in done.stdout
+
+
+@pytest.mark.skipif("tensorflow" in INSTALLED, reason="which Keras takes by itself")
+def test_among_several_backends_the_user_is_asked(
+    of_keras_only: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    other = tmp_path / "path" / ("torch" if INSTALLED == ["jax"] else "jax")
+    other.mkdir(parents=True)
+    (other / "__init__.py").touch()
+    path = os.pathsep.join([str(other.parent), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", path)
+    said = refusal(*shlex.split(TABLE))
+    assert said.endswith(
+        "KERAS_BACKEND must name a backend that is installed: jax, torch"
+    )
+
+
+def test_a_folder_is_no_backend(monkeypatch: pytest.MonkeyPatch):
+    for name in ("jax", "tensorflow", "torch"):
+        Path(name).mkdir()
+    monkeypatch.syspath_prepend(Path.cwd())
+    assert _start._installed() == INSTALLED
+
+
+def test_a_backend_that_there_is_not_is_no_traceback(monkeypatch: pytest.MonkeyPatch):
+    missing = {"jax", "tensorflow", "torch"}.difference(INSTALLED)
+    for name in ["nonsense", *sorted(missing)]:
+        monkeypatch.setenv("KERAS_BACKEND", name)
+        said = refusal()
+        assert said.startswith("python -m keras_posenc: error: ")
+        assert name in said
+        assert said.endswith(f" that is installed: {', '.join(INSTALLED)}")
+
+
+def test_importing_the_package_chooses_no_backend(
+    of_keras_only: None, monkeypatch: pytest.MonkeyPatch
+):
+    code = (
+        "import os, sys; argv = sys.argv[:]\n"
+        "try: import keras_posenc\n"
+        "finally: print('KERAS_BACKEND' in os.environ, sys.argv == argv)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "-m", "keras_posenc"],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "False True\n"
+    if "tensorflow" not in INSTALLED:
+        # The error of Keras as it is, and what to do.
+        *_, error, hint = done.stderr.splitlines()
+        assert error == "ModuleNotFoundError: No module named 'tensorflow'"
+        assert hint.startswith("KERAS_BACKEND must name a backend that is installed: ")
 
 
 # --- As a process --------------------------------------------------------------------

@@ -23,39 +23,39 @@ class Owner:
 
 def test_a_kept_tensor_is_found():
     cache, owner = TensorCache(10_000), Owner("a")
-    cache.keep(owner, "key", "tensor", 100)
+    cache.put(owner, "key", "tensor", 100)
     assert cache.get(owner, "key") == "tensor"
     assert cache.nbytes == 100 + RECORD
 
 
 def test_nothing_is_found_by_another_key_or_for_another_owner():
     cache, owner, other = TensorCache(10_000), Owner("a"), Owner("b")
-    cache.keep(owner, "key", "tensor", 100)
+    cache.put(owner, "key", "tensor", 100)
     assert cache.get(owner, "another key") is None
     assert cache.get(other, "key") is None
 
 
 def test_owners_that_are_equal_share():
     cache, owner, twin = TensorCache(10_000), Owner("a"), Owner("a")
-    cache.keep(owner, "key", "tensor", 100)
+    cache.put(owner, "key", "tensor", 100)
     assert cache.get(twin, "key") == "tensor"
-    cache.keep(twin, "key", "another", 100)
+    cache.put(twin, "key", "another", 100)
     assert cache.get(owner, "key") == "tensor"
     assert cache.nbytes == 100 + RECORD
 
 
 def test_two_owners_keep_tensors_under_the_same_key():
     cache, owner, other = TensorCache(10_000), Owner("a"), Owner("b")
-    cache.keep(owner, "key", "tensor", 100)
-    cache.keep(other, "key", "another", 200)
+    cache.put(owner, "key", "tensor", 100)
+    cache.put(other, "key", "another", 200)
     assert (cache.get(owner, "key"), cache.get(other, "key")) == ("tensor", "another")
     assert cache.nbytes == 300 + 2 * RECORD
 
 
 def test_kept_tensors_go_with_their_owner():
     cache, owner, other = TensorCache(10_000), Owner("a"), Owner("b")
-    cache.keep(owner, "key", "tensor", 100)
-    cache.keep(other, "key", "another", 200)
+    cache.put(owner, "key", "tensor", 100)
+    cache.put(other, "key", "another", 200)
     del owner
     gc.collect()
     assert cache.nbytes == 200 + RECORD
@@ -65,10 +65,10 @@ def test_kept_tensors_go_with_their_owner():
 
 def test_a_twin_whose_owner_has_gone_keeps_its_own():
     cache, owner, twin = TensorCache(10_000), Owner("a"), Owner("a")
-    cache.keep(owner, "key", "tensor", 100)
+    cache.put(owner, "key", "tensor", 100)
     del owner
     gc.collect()
-    cache.keep(twin, "key", "another", 200)
+    cache.put(twin, "key", "another", 200)
     assert cache.get(twin, "key") == "another"
     assert cache.nbytes == 200 + RECORD
 
@@ -77,7 +77,7 @@ def test_an_owner_whose_tensors_went_is_forgotten():
     cache = TensorCache(2 * RECORD)
     owners = [Owner(str(number)) for number in range(10)]
     for owner in owners:
-        cache.keep(owner, "key", "tensor", RECORD)
+        cache.put(owner, "key", "tensor", RECORD)
     owner = None
     owners.clear()
     gc.collect()
@@ -92,19 +92,19 @@ def room_for(count: int, nbytes: int = 100) -> TensorCache:
 def test_the_least_recently_used_goes_first():
     cache, owner = room_for(3), Owner("a")
     for key in "abc":
-        cache.keep(owner, key, key, 100)
+        cache.put(owner, key, key, 100)
     cache.get(owner, "a")
-    cache.keep(owner, "d", "d", 100)
+    cache.put(owner, "d", "d", 100)
     assert [cache.get(owner, key) for key in "abcd"] == ["a", None, "c", "d"]
 
 
 def test_the_least_recently_used_of_all_owners_goes_first():
     cache, owner, other = room_for(3), Owner("a"), Owner("b")
-    cache.keep(owner, "a", "a", 100)
-    cache.keep(other, "b", "b", 100)
-    cache.keep(owner, "c", "c", 100)
+    cache.put(owner, "a", "a", 100)
+    cache.put(other, "b", "b", 100)
+    cache.put(owner, "c", "c", 100)
     cache.get(owner, "a")
-    cache.keep(other, "d", "d", 100)
+    cache.put(other, "d", "d", 100)
     assert [cache.get(owner, key) for key in "ac"] == ["a", "c"]
     assert [cache.get(other, key) for key in "bd"] == [None, "d"]
 
@@ -112,8 +112,8 @@ def test_the_least_recently_used_of_all_owners_goes_first():
 def test_a_large_tensor_takes_the_place_of_several():
     cache, owner = room_for(4), Owner("a")
     for key in "abcd":
-        cache.keep(owner, key, key, 100)
-    cache.keep(owner, "e", "e", 3 * (100 + RECORD) - RECORD)
+        cache.put(owner, key, key, 100)
+    cache.put(owner, "e", "e", 3 * (100 + RECORD) - RECORD)
     found = [cache.get(owner, key) for key in "abcde"]
     assert found == [None, None, None, "d", "e"]
     assert cache.nbytes == cache.max_bytes
@@ -124,7 +124,7 @@ def test_a_large_tensor_takes_the_place_of_several():
 )
 def test_there_is_room_for_what_is_no_larger_than_the_bound(nbytes: int, fits: bool):
     cache, owner = TensorCache(5000 + RECORD), Owner("a")
-    cache.keep(owner, "another", "tensor", 4000)  # can go
+    cache.put(owner, "another", "tensor", 4000)  # can go
     assert cache.has_room_for(nbytes) is fits
 
 
@@ -143,7 +143,7 @@ def test_many_small_tensors_stay_within_the_bound(way: str, nbytes: int):
     held = []
     for number in range(300):
         owner, key = MANY[way](number)
-        cache.keep(owners[owner], key, "tensor", nbytes)
+        cache.put(owners[owner], key, "tensor", nbytes)
         held.append(cache.nbytes)
     assert max(held) <= 50_000
     assert max(held) > 50_000 - (nbytes + RECORD)
@@ -154,7 +154,7 @@ def test_owners_may_go_while_another_thread_counts():
     cache = TensorCache(10**9)
     owners = [Owner(str(number)) for number in range(3000)]
     for number in range(3000):
-        cache.keep(owners[number], "key", "tensor", 1)
+        cache.put(owners[number], "key", "tensor", 1)
     dying = threading.Thread(target=lambda: [owners.pop() for _ in range(3000)])
     dying.start()
     held = []
@@ -175,7 +175,7 @@ def test_many_threads_keep_and_find_at_once():
         return [(pair, keep_and_find(*pair)) for pair in map(tuple, pairs)]
 
     def keep_and_find(owner: int, key: int) -> Any:
-        cache.keep(owners[owner], key, (owner, key), 100)
+        cache.put(owners[owner], key, (owner, key), 100)
         return cache.get(owners[owner], key)
 
     with ThreadPoolExecutor(8) as pool:

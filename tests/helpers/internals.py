@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
-from keras_posenc import _backend, _evaluate
-from keras_posenc._cache import TensorCache
-from keras_posenc._options import OPTION_NAMES, WaveArguments, WaveOptions
+from keras_posenc import _backend
+from keras_posenc._engine import encode
+from keras_posenc._engine.cache import TensorCache
 from keras_posenc._presets import ANY, PRESETS, Preset
+from keras_posenc._sinusoidal import OPTION_NAMES, WaveArguments, WaveOptions
 
 __all__ = [
     "ANY",
@@ -40,28 +41,28 @@ RECORD_BYTES = 1024
 
 def cached_bytes() -> int:
     """What all cached tables take, and a record for each."""
-    return _evaluate._kept.nbytes
+    return encode._tables.nbytes
 
 
 def cache_limit() -> int:
     """The most that cached tables may take."""
-    return _evaluate._kept.max_bytes
+    return encode._tables.max_bytes
 
 
 def cache_has_room_for(nbytes: int) -> bool:
     """Whether a table of so many bytes is cached, whatever has to go for it."""
-    return _evaluate._kept.has_room_for(nbytes)
+    return encode._tables.has_room_for(nbytes)
 
 
 def limit_cache(nbytes: int) -> None:
     """Sets the limit, for as long as an `empty_cache` lasts."""
-    _evaluate._kept.max_bytes = nbytes
+    encode._tables.max_bytes = nbytes
 
 
 @contextmanager
 def empty_cache() -> Iterator[None]:
     """An empty cache of the same limit takes the place of that of the process."""
-    with mock.patch.object(_evaluate, "_kept", TensorCache(cache_limit())):
+    with mock.patch.object(encode, "_tables", TensorCache(cache_limit())):
         yield
 
 
@@ -69,21 +70,21 @@ def empty_cache() -> Iterator[None]:
 def counted_table_builds() -> Iterator[list[tuple[int, ...]]]:
     """The sizes of each table that is built from here on."""
     built: list[tuple[int, ...]] = []
-    host_table = _evaluate.host_table
+    grid_table = encode.grid_table
 
-    def noting(options: Any, channels: int, grid: tuple[int, ...], *rest: Any) -> Any:
-        built.append(grid)
-        return host_table(options, channels, grid, *rest)
+    def noting(recipe: Any, grid: Any, dtype: str) -> Any:
+        built.append(grid.sizes)
+        return grid_table(recipe, grid, dtype)
 
-    with mock.patch.object(_evaluate, "host_table", noting):
+    with mock.patch.object(encode, "grid_table", noting):
         yield built
 
 
 # What an eager call does, one after another, where it finds no cached table.
 STEPS = {
-    "building": (_evaluate, "host_table"),
-    "moving": (_backend, "to_parts"),
-    "keeping": (TensorCache, "keep"),
+    "building": (encode, "grid_table"),
+    "moving": (_backend, "put_like"),
+    "keeping": (TensorCache, "put"),
 }
 
 
