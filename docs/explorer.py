@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from keras_posenc._options import WaveOptions
+from keras_posenc._sinusoidal import WaveOptions
 from keras_posenc._presets import ANY, PRESETS, Preset
 
 RANKS = (1, 2)

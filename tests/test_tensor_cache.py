@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keras_posenc._cache import TensorCache
+from keras_posenc._engine.cache import TensorCache
 
 RECORD = 1024  # what the cache adds to the size of a tensor that it keeps
 
