@@ -196,21 +196,21 @@ def host_integers(tensor: Any) -> np.ndarray | None:
 def host_constant(function: Callable[P, R]) -> Callable[P, R]:
     """Marks a pure function of hashable arguments as a constant to compilers.
 
-    torch.compile would trace into it, and rewrite its NumPy as torch operations. It
-    rebuilds a NamedTuple that was made in the trace only inside of a tuple.
+    torch.compile would trace into it, and rewrite its NumPy as torch operations.
     """
     if BACKEND != "torch":
         return function
     import torch
 
-    def unpacked(arguments: Any) -> R:
-        return function(*arguments)
+    # It rebuilds a NamedTuple that was made in the trace only inside of another tuple.
+    def unpacked(*arguments: Any) -> R:
+        return function(*(a[0] if isinstance(a, tuple) else a for a in arguments))
 
     constant = torch.compiler.assume_constant_result(unpacked)
 
     @functools.wraps(function)
     def packed(*arguments: P.args, **_: P.kwargs) -> R:
-        return constant(arguments)
+        return constant(*[(a,) if isinstance(a, tuple) else a for a in arguments])
 
     return packed
 

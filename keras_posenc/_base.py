@@ -48,6 +48,9 @@ class ReadOnly:
         return getattr(getattr(layer, self._record), self._field or self._name)
 
     def __set__(self, layer: Any, value: Any) -> None:
+        # A subclass may repeat what it has passed on.
+        if self._record in layer.__dict__ and self.__get__(layer, type(layer)) == value:
+            return
         raise AttributeError(
             f"`{self._name}` of a layer cannot be set, since others depend on it. Make "
             f"a new {type(layer).__name__} instead. "
@@ -91,11 +94,7 @@ class EncodingLayer(keras.layers.Layer):
             raise ValueError(f"{error}.{hint}") from None
         self.supports_masking = True
 
-    @property
-    def dtype_policy(self) -> keras.DTypePolicy:
-        return super().dtype_policy
-
-    @dtype_policy.setter
+    @keras.layers.Layer.dtype_policy.setter  # with the getter that Keras has
     def dtype_policy(self, value: Any) -> None:
         keras.layers.Layer.dtype_policy.fset(self, float_policy(value))
 

@@ -15,6 +15,8 @@ T = TypeVar("T")
 # A float32 row of so many channels takes 64 MB. More are a mistake, such as a batch
 # size in the wrong place, and nothing behind this check has to think of them.
 MAX_CHANNELS = 2**24
+# A loop over so many axes still takes less than a second.
+MAX_RANK = 2**10
 # NumPy, which makes the tables, has 64 dimensions, and so have the kernels of torch.
 _MAX_DIMENSIONS = 64
 # Numbers in a table: 8 TB of float64, which no machine of today has room for.

@@ -8,7 +8,7 @@ import keras
 
 from keras_posenc import _backend, _door
 from keras_posenc._base import EncodingLayer, OptionArguments, Shape, show_options
-from keras_posenc._checks import channel_count
+from keras_posenc._checks import channel_count, grid_rank
 from keras_posenc._encoding import warn_of_unencoded_axes
 from keras_posenc._engine.encode import encode_positions
 from keras_posenc._engine.waves import Recipe
@@ -78,6 +78,7 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
         options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
         super().__init__(**base)
         channels = channel_count("channels", channels)
+        rank = grid_rank("rank", rank)
         self._options = WaveOptions(rank, channels, **options)
         warn_of_unencoded_axes(self, channels)
 

@@ -124,7 +124,8 @@ def _inputs(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inputs = args[0] if args else kwargs[name]
     if inputs is None:
         raise TypeError(
-            f"`{name}` must be a tensor or an array. Received: {name}=None, no value"
+            f"{type(layer).__name__} expects a tensor or an array. "
+            f"Received: {name}=None, which is no value"
         )
     return inputs
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import keras
 
-from keras_posenc._checks import message
-
 COMPUTE_DTYPES = ("float16", "bfloat16", "float32", "float64")
 HALF_DTYPES = ("float16", "bfloat16")
 
@@ -53,5 +51,5 @@ def either_policy(dtype: Any, dtype_override: Any) -> Any:
 def _message(name: str, value: Any) -> str:
     # The second of two numbers may have been meant as a length.
     second = name == "dtype_override" and type(value) is int
-    length = "; there is no length to give, since any is taken" if second else ""
-    return message(name, value, f"{_KIND}{length}")
+    length = " There is no length to give: any is taken." if second else ""
+    return f"`{name}` must be {_KIND}.{length} Received: {name}={value!r}"

@@ -14,6 +14,7 @@ from keras_posenc._checks import (
     channel_count,
     grid_rank,
     grid_shape,
+    positive_integer,
     require_room,
     shown,
 )
@@ -90,7 +91,7 @@ def encode(
     Reference:
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
     """
-    rank = grid_rank("rank", rank)
+    rank = positive_integer("rank", rank)
     channels = channel_count("channels", channels)
     source = _source(rank, channels, preset, options)
     positions = checked_numbers("positions", positions)
@@ -159,7 +160,7 @@ def sinusoidal_table(
     name = float_policy(dtype).compute_dtype
     if positions is not None:
         points = _points(positions)
-        rank = grid_rank("positions.shape[-1]", points.shape[-1])
+        rank = positive_integer("positions.shape[-1]", points.shape[-1])
         channels = channel_count("channels", channels)
         source = _source(rank, channels, preset, options)
         table = point_table(source.waves(channels), points)

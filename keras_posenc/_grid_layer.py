@@ -9,6 +9,7 @@ from keras import ops
 from keras_posenc import _backend
 from keras_posenc._base import EncodingLayer, ReadOnly, Shape, shape_error
 from keras_posenc._checks import shown
+from keras_posenc._door import PLACES
 from keras_posenc._engine.encode import encode_grid, encode_positions, find_table
 from keras_posenc._engine.waves import Grid, Recipe
 from keras_posenc._placing import Placing
@@ -149,15 +150,13 @@ class GridLayer(EncodingLayer):
         return _Located(placing, placing.engine_grid(found, starts), None)
 
     def _refuse_beside_positions(self, start_index: Any, grid: Any) -> None:
-        for name, value, absent in (
-            ("start_index", start_index, is_zero(start_index)),
-            ("grid", grid, grid is None),
-        ):
-            if not absent:
-                raise ValueError(
-                    f"`{name}` must be left out beside `positions`, which say where "
-                    f"everything is. Received: {name}={shown(value)}"
-                )
+        if is_zero(start_index) and grid is None:
+            return
+        name, value = ("start_index", start_index) if grid is None else ("grid", grid)
+        raise ValueError(
+            f"`{name}` must be {PLACES[name]} beside `positions`, which say where "
+            f"everything is. Received: {name}={shown(value)}"
+        )
 
     def _check_places(self, shape: Shape, **places: Any) -> None:
         self._locate(shape, shape, **places)

@@ -62,10 +62,6 @@ def checked_numbers(name: str, values: Any) -> Any:
                 f"`{name}` must be numbers, or lists of as many numbers each. "
                 f"Received: {name}={shown(values)}"
             )
-        if array.dtype == object and array.size and _all_integers(array):
-            raise ValueError(
-                f"`{name}` must fit 64 bits. Received: {name}={shown(values)}"
-            )
         values = array
     if not (_is_integer(values.dtype) or _is_real(values.dtype)):
         raise TypeError(
@@ -80,10 +76,6 @@ def _as_array(values: Any) -> np.ndarray | None:
         return np.asarray(values)
     except ValueError:
         return None
-
-
-def _all_integers(array: np.ndarray) -> bool:
-    return all(isinstance(number, int) for number in array.flat)
 
 
 def _is_integer(dtype: Any) -> bool:

@@ -17,8 +17,8 @@ import numpy as np
 from keras_posenc import _backend
 from keras_posenc._checks import (
     MAX_CHANNELS,
+    MAX_RANK,
     channel_count,
-    grid_rank,
     integers,
     is_sequence,
     non_negative_number,
@@ -27,6 +27,7 @@ from keras_posenc._checks import (
     one_of,
     per_axis,
     permutation,
+    positive_integer,
     require,
     shown,
     true_or_false,
@@ -81,7 +82,11 @@ class WaveOptions:
     eps: Any = 0.0
 
     def __post_init__(self) -> None:
-        rank = grid_rank("rank", self.rank, hint="; `channels` are another argument")
+        rank = positive_integer("rank", self.rank)
+        if rank > MAX_RANK:
+            raise ValueError(
+                f"`rank` must be at most {MAX_RANK}. Received: rank={shown(rank)}"
+            )
         object.__setattr__(self, "rank", rank)
         if self.channels is not None:
             self._set("channels", channel_count, hint=" or None")
