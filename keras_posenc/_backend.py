@@ -365,14 +365,20 @@ def tied_sizes(encoding: Any, x: Any, channel_dim: int) -> Any:
     return sum(zeros, encoding)
 
 
-@functools.cache
-def one_call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, whose first argument hashes, as one call of a compiled program.
+def in_one_call(like: Any, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What `function`, whose first argument hashes, returns, made where `like` is.
 
-    JAX would compile each operation by itself, and take 10 us and more for each.
+    In one compiled call, if `like` is eager on JAX: that would compile each operation
+    by itself, and take 10 us and more for each.
     """
-    if BACKEND != "jax":
-        return function
+    with device_scope(like):
+        if BACKEND == "jax" and is_eager(like):
+            function = _jax_compiled(function)
+        return function(*arguments)
+
+
+@functools.cache
+def _jax_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     import jax
 
     return jax.jit(function, static_argnums=0)
@@ -496,6 +502,25 @@ def widened(integers: Any) -> Any:
 def as_int32(size: Any) -> Any:
     """A size as it is, if it is a number or a symbol, else as a tensor of int32."""
     return ops.cast(size, "int32") if is_tensor(size) else size
+
+
+def after_zeros(tokens: Any, dim: int, count: int) -> Any:
+    """`tokens`, with `count` of zeros before them."""
+    if not count:
+        return tokens
+    padding = [[0, 0] for _ in tokens.shape]
+    padding[dim][0] = count
+    return ops.pad(tokens, padding)
+
+
+def precision_for(dtype: str) -> str:
+    """The dtype to compute in, before rounding to `dtype`."""
+    return "float64" if dtype == "float64" else "float32"
+
+
+def rounded(values: Any, dtype: str) -> Any:
+    """What was computed for `dtype`, in that."""
+    return values if dtype == precision_for(dtype) else ops.cast(values, dtype)
 
 
 def available_dtype(dtype: str) -> str:

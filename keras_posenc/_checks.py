@@ -59,6 +59,12 @@ def message(name: str, value: Any, kind: str) -> str:
     return f"`{name}` must be {kind}. Received: {name}={shown(value)}"
 
 
+def refusal(rule: str, **received: Any) -> ValueError:
+    """An error about arguments that do not go together."""
+    given = ", ".join(f"{name}={shown(value)}" for name, value in received.items())
+    return ValueError(f"{rule}. Received: {given}")
+
+
 def require(valid: bool) -> None:
     """For a `parse`: a ValueError unless `valid`."""
     if not valid:
@@ -140,9 +146,7 @@ def channel_count(name: str, value: Any, *, hint: str = "") -> int:
     """A number of channels that a machine can have."""
     count = positive_integer(name, value, hint=hint)
     if count > MAX_CHANNELS:
-        raise ValueError(
-            f"`{name}` must be at most {MAX_CHANNELS}. Received: {name}={shown(value)}"
-        )
+        raise refusal(f"`{name}` must be at most {MAX_CHANNELS}", **{name: value})
     return count
 
 
@@ -150,11 +154,11 @@ def grid_rank(name: str, value: Any, *, hint: str = "") -> int:
     """A number of axes that fits into an array, beside batch and channels."""
     rank = positive_integer(name, value)
     if rank > _MAX_DIMENSIONS - 2:
-        raise ValueError(
+        rule = (
             f"`{name}` must be at most {_MAX_DIMENSIONS - 2}: arrays have up to "
-            f"{_MAX_DIMENSIONS} dimensions, two of them for batch and channels{hint}. "
-            f"Received: {name}={shown(rank)}"
+            f"{_MAX_DIMENSIONS} dimensions, two of them for batch and channels{hint}"
         )
+        raise refusal(rule, **{name: rank})
     return rank
 
 
@@ -173,10 +177,8 @@ def grid_shape(name: str, value: Any) -> tuple[int, ...]:
 def require_room(name: str, sizes: Sequence[int], channels: int) -> None:
     """Raises for a table that no machine can hold, before any work."""
     if math.prod(sizes) * channels > _MAX_NUMBERS:
-        raise ValueError(
-            f"`{name}` must ask for at most {_MAX_NUMBERS} numbers, with {channels} "
-            f"channels. Received: {name}={shown(sizes)}"
-        )
+        rule = f"`{name}` must ask for at most {_MAX_NUMBERS} numbers in all channels"
+        raise refusal(rule, **{name: sizes, "channels": channels})
 
 
 def integers(

@@ -10,7 +10,7 @@ from keras_posenc import _backend, _door
 from keras_posenc._base import EncodingLayer, OptionArguments, Shape, show_options
 from keras_posenc._checks import channel_count, grid_rank
 from keras_posenc._encoding import warn_of_unencoded_axes
-from keras_posenc._engine.encode import encode_positions
+from keras_posenc._engine.points import encode_positions
 from keras_posenc._engine.waves import Recipe
 from keras_posenc._from_preset import FromPreset
 from keras_posenc._grid_layer import read_only

@@ -19,7 +19,7 @@ from keras_posenc._checks import (
     shown,
 )
 from keras_posenc._dtypes import float_policy
-from keras_posenc._engine.encode import encode_positions
+from keras_posenc._engine.points import encode_positions
 from keras_posenc._engine.tables import grid_table, point_table
 from keras_posenc._engine.waves import Grid, Recipe
 from keras_posenc._hints import hint_at_arguments

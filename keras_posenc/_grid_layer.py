@@ -8,9 +8,10 @@ from keras import ops
 
 from keras_posenc import _backend
 from keras_posenc._base import EncodingLayer, ReadOnly, Shape, shape_error
-from keras_posenc._checks import shown
+from keras_posenc._checks import refusal, shown
 from keras_posenc._door import PLACES
-from keras_posenc._engine.encode import encode_grid, encode_positions, find_table
+from keras_posenc._engine.grids import encode_grid, find_table
+from keras_posenc._engine.points import encode_positions
 from keras_posenc._engine.waves import Grid, Recipe
 from keras_posenc._placing import Placing
 from keras_posenc._positions import (
@@ -99,9 +100,7 @@ class GridLayer(EncodingLayer):
         self._warn_of_rounded("positions", located.positions)
         encoding = encode_positions(located.positions, recipe, dtype, like=inputs)
         if placing.has_tokens and placing.prefix_tokens:
-            padding = [[0, 0] for _ in encoding.shape]
-            padding[1][0] = placing.prefix_tokens
-            encoding = ops.pad(encoding, padding)
+            encoding = _backend.after_zeros(encoding, 1, placing.prefix_tokens)
         if placing.channel_dim == 1:
             encoding = ops.moveaxis(encoding, -1, 1)
         return encoding
@@ -122,12 +121,12 @@ class GridLayer(EncodingLayer):
             found = checked_positions(positions, expected, rank, shape[0])
             return _Located(placing, None, found)
         starts = checked_starts(start_index, rank, shape[0])
-        spread = self._options.coordinate_range is not None
-        if spread and not all(map(is_zero, starts)):
-            raise ValueError(
+        given = start_index if isinstance(start_index, (tuple, list)) else [start_index]
+        if self._options.coordinate_range and not all(map(is_zero, given)):
+            raise refusal(
                 "`start_index` must be 0 with `coordinate_range`, which spreads over "
-                "the size of the input: give `positions` instead. "
-                f"Received: start_index={shown(start_index)}"
+                "the size of the input: give `positions` instead",
+                start_index=start_index,
             )
         found = placing.sizes(tuple(sizes))
         if grid is None:
@@ -135,9 +134,8 @@ class GridLayer(EncodingLayer):
         if grid is not None:
             if not (placing.has_tokens or rank == 1):
                 raise ValueError(
-                    "`grid` is for inputs that are a flat sequence of tokens, "
-                    f"{placing.described('tokens')}. Received: grid={shown(grid)} and "
-                    f"inputs of shape {shape}"
+                    "`grid` is for inputs that are a flat sequence of tokens. "
+                    f"Received: grid={shown(grid)} and inputs of shape {shape}"
                 )
             tokens = found[0] if found[0] is None else found[0] + placing.prefix_tokens
             found = checked_grid(grid, rank, tokens, placing.prefix_tokens)
@@ -153,10 +151,8 @@ class GridLayer(EncodingLayer):
         if is_zero(start_index) and grid is None:
             return
         name, value = ("start_index", start_index) if grid is None else ("grid", grid)
-        raise ValueError(
-            f"`{name}` must be {PLACES[name]} beside `positions`, which say where "
-            f"everything is. Received: {name}={shown(value)}"
-        )
+        rule = f"`{name}` must be {PLACES[name]} beside `positions`, which say where "
+        raise refusal(f"{rule}everything is", **{name: value})
 
     def _check_places(self, shape: Shape, **places: Any) -> None:
         self._locate(shape, shape, **places)

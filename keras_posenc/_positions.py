@@ -16,12 +16,13 @@ from keras_posenc._checks import (
     non_negative_number,
     number_range,
     positive_integer,
+    refusal,
     shown,
 )
 from keras_posenc._placing import product
 
 # Python's integers go on for ever, those of tensors do not.
-_STARTS = 2**63
+_LIMIT = 2**63
 
 
 class HostValues:
@@ -44,29 +45,23 @@ def checked_numbers(name: str, values: Any) -> Any:
     """A tensor as it is, anything else as an array of float64 or of integers."""
     if isinstance(values, HostValues):
         values = values.values
+    given = values
     if isinstance(values, keras.Variable):
         values = ops.convert_to_tensor(values)
     if not _backend.is_dense(values):
-        raise ValueError(
-            f"`{name}` must be dense; make sparse and ragged tensors dense first. "
-            f"Received: {name}={shown(values)}"
-        )
-    if values is None:
-        raise TypeError(
-            f"`{name}` must be integers or real numbers. Received: {name}=None"
-        )
+        rule = f"`{name}` must be dense; make sparse and ragged tensors dense first"
+        raise refusal(rule, **{name: values})
     if not _backend.is_tensor(values):
         array = _as_array(values)
         if array is None:  # lists of different lengths
-            raise ValueError(
-                f"`{name}` must be numbers, or lists of as many numbers each. "
-                f"Received: {name}={shown(values)}"
-            )
+            rule = f"`{name}` must be numbers, or lists of as many numbers each"
+            raise refusal(rule, **{name: values})
         values = array
     if not (_is_integer(values.dtype) or _is_real(values.dtype)):
+        of_dtype = f" of dtype {values.dtype}"
         raise TypeError(
             f"`{name}` must be integers or real numbers. "
-            f"Received: {name} of dtype {values.dtype}"
+            f"Received: {name}{'=None' if given is None else of_dtype}"
         )
     return values
 
@@ -150,16 +145,29 @@ def checked_starts(start_index: Any, rank: int, batch: Any) -> tuple[Any, ...]:
     """From where each axis counts."""
     if is_zero(start_index):
         return (0,) * rank
-    if rank == 1:
-        start = _checked_start(start_index, start_index, vector=True)
-        _require_one_each(start, batch)
-        return (start,)
-    if not isinstance(start_index, (tuple, list)) or len(start_index) != rank:
-        raise ValueError(
-            f"`start_index` must hold one integer for each of the {rank} axes. "
-            f"Received: start_index={shown(start_index)}"
+    if rank > 1:
+        if not isinstance(start_index, (tuple, list)) or len(start_index) != rank:
+            rule = f"`start_index` must hold one integer for each of the {rank} axes"
+            raise refusal(rule, start_index=start_index)
+        kind = "must be an integer, or a tensor of one"
+        return tuple(
+            _checked_integer("start_index", start, start_index, kind)
+            for start in start_index
         )
-    return tuple(_checked_start(start, start_index) for start in start_index)
+    kind = (
+        "must be an integer, or a tensor of one or of one for each element of the batch"
+    )
+    start = _checked_integer("start_index", start_index, start_index, kind, dims=1)
+    if (
+        _backend.is_tensor(start)
+        and len(start.shape)
+        and not _may_be(start.shape[0], batch)
+    ):
+        raise ValueError(
+            f"`start_index` must be an integer, or hold one for each of the {batch} "
+            f"elements. Received: start_index of shape {tuple(start.shape)}"
+        )
+    return (start,)
 
 
 def is_zero(start_index: Any) -> bool:
@@ -172,60 +180,54 @@ def is_zero(start_index: Any) -> bool:
     )
 
 
-def _checked_start(start: Any, received: Any, *, vector: bool = False) -> Any:
-    """An `int`, or a tensor of integers."""
-    if isinstance(start, keras.Variable):
-        start = ops.convert_to_tensor(start)
-    if not (_backend.is_tensor(start) or isinstance(start, (bool, np.bool_))):
+def _checked_integer(
+    name: str, value: Any, received: Any, kind: str, *, dims: int = 0
+) -> Any:
+    """An `int`, or a tensor of integers of so many dimensions at most."""
+    if isinstance(value, keras.Variable):
+        value = ops.convert_to_tensor(value)
+    if not (_backend.is_tensor(value) or isinstance(value, (bool, np.bool_))):
         try:
             # torch.compile would settle an `int` that it keeps open.
-            number = start if type(start) is int else operator.index(start)
+            number = value if type(value) is int else operator.index(value)
         except TypeError:
-            start = _as_array(start)
+            value = _as_array(value)
         else:
-            return _within_64_bits(number)
-    dtype = getattr(start, "dtype", bool)
-    if not _is_integer(dtype):
-        raise TypeError(_start_message(received, vector))
-    if len(start.shape) > vector:
-        raise ValueError(_start_message(received, vector))
-    if not _backend.is_tensor(start):
-        return _as_tensor(start)
+            if _backend.is_known(number) and not -_LIMIT <= number < _LIMIT:
+                raise refusal(f"`{name}` must fit 64 bits", **{name: received})
+            return number
+    integers = _is_integer(getattr(value, "dtype", bool))
+    if not integers or len(value.shape) > dims:
+        # Not before: torch.compile cannot write out the tensor that was received.
+        message = f"`{name}` {kind}. Received: {_described(name, received)}"
+        raise ValueError(message) if integers else TypeError(message)
+    if not _backend.is_tensor(value):
+        return _as_tensor(name, value)
     # A step of a decoder is then computed on the host, like one from an `int`.
-    number = None if len(start.shape) else _backend.host_integers(start)
-    return start if number is None else int(number)
+    number = None if len(value.shape) else _backend.host_integers(value)
+    return value if number is None else int(number)
 
 
-def _within_64_bits(start: int) -> int:
-    if _backend.is_known(start) and not -_STARTS <= start < _STARTS:
-        raise ValueError(
-            f"`start_index` must fit 64 bits. Received: start_index={shown(start)}"
-        )
-    return start
+def _described(name: str, received: Any) -> str:
+    shape = known_shape(received) or ()
+    if len(shape) > 1:  # a second input, and none that a line can hold
+        return f"{name} of shape {shape} and dtype {received.dtype}"
+    return f"{name}={shown(received)}"
 
 
-def _as_tensor(starts: np.ndarray) -> Any:
+def _as_tensor(name: str, numbers: np.ndarray) -> Any:
     """The same integers, in a type of the backend that holds them."""
-    tensor = ops.convert_to_tensor(starts)
+    tensor = ops.convert_to_tensor(numbers)
     limits = np.iinfo(keras.backend.standardize_dtype(tensor.dtype))
-    if starts.size and not (limits.min <= starts.min() <= starts.max() <= limits.max):
-        raise ValueError(
-            f"`start_index` must lie between {limits.min} and {limits.max} where it "
-            f"becomes a tensor. Received: start_index={shown(starts.tolist())}"
+    if numbers.size and not (
+        limits.min <= numbers.min() <= numbers.max() <= limits.max
+    ):
+        rule = (
+            f"`{name}` must lie between {limits.min} and {limits.max} where it becomes "
+            "a tensor"
         )
+        raise refusal(rule, **{name: numbers.tolist()})
     return tensor
-
-
-def _require_one_each(start: Any, batch: Any) -> None:
-    """Raises where a list of starts is known not to go with the batch."""
-    if type(start) is int or len(start.shape) == 0:
-        return
-    (count,) = start.shape
-    if not _may_be(count, batch):
-        raise ValueError(
-            f"`start_index` must be an integer, or hold one for each of the {batch} "
-            f"elements of the batch. Received: start_index of shape ({count},)"
-        )
 
 
 def largest_start(start_index: Any) -> int | None:
@@ -239,20 +241,6 @@ def largest_start(start_index: Any) -> int | None:
     return int(starts.max()) if starts.size else None
 
 
-def _start_message(received: Any, vector: bool) -> str:
-    # On its own: torch.compile cannot write out the tensor that was received.
-    also = " or of one for each element of the batch" if vector else ""
-    shape = known_shape(received) or ()
-    given = (
-        f"start_index of shape {shape} and dtype {received.dtype}"
-        if len(shape) > 1  # a second input, and none that a line can hold
-        else f"start_index={shown(received)}"
-    )
-    return (
-        f"`start_index` must be an integer, or a tensor of one{also}. Received: {given}"
-    )
-
-
 def checked_grid(
     grid: Any, rank: int, tokens: Any, prefix_tokens: int
 ) -> tuple[Any, ...]:
@@ -261,65 +249,35 @@ def checked_grid(
     `tokens` is how many there are, with those before the grid; the size that is None
     follows from it.
     """
-    kind = f"a positive size for each of the {rank} axes"
+    received = grid
     if _backend.is_tensor(grid) and len(grid.shape) == 1:
         grid = ops.unstack(grid)
-    if isinstance(grid, np.ndarray):
+    elif isinstance(grid, np.ndarray):
         grid = grid.tolist()
-    if not isinstance(grid, (tuple, list)) or len(grid) != rank:
-        raise ValueError(f"`grid` must hold {kind}. Received: grid={shown(grid)}")
-    sizes = tuple(None if size is None else _checked_size(size, grid) for size in grid)
-    if sizes.count(None) > 1:
-        raise ValueError(
-            f"`grid` must hold {kind}, one of which may be None and follows from the "
-            f"number of tokens. Received: grid={shown(grid)}"
-        )
+    kind = "must hold positive integers, or scalar tensors of them"
+    whole = isinstance(grid, (tuple, list)) and len(grid) == rank
+    if not whole or [*map(type, grid)].count(type(None)) > 1:
+        rule = f"`grid` {kind}, one for each of the {rank} axes, and None at most once"
+        raise refusal(rule, grid=received)
+    sizes = tuple(
+        size if size is None else _checked_integer("grid", size, received, kind)
+        for size in grid
+    )
+    if any(_backend.is_known(size) and size < 1 for size in sizes):
+        raise refusal(f"`grid` {kind}", grid=received)
     of_grid = None if tokens is None else tokens - prefix_tokens
     if None in sizes:
         others = product([size for size in sizes if size is not None])
         missing = None if of_grid is None else of_grid // others
         sizes = tuple(missing if size is None else size for size in sizes)
-    _require_tokens(grid, sizes, tokens, prefix_tokens)
-    return sizes
-
-
-def _checked_size(size: Any, received: Any) -> Any:
-    message = (
-        "`grid` must hold positive integers, or scalar tensors of them. "
-        f"Received: grid={shown(received)}"
-    )
-    if isinstance(size, keras.Variable):
-        size = ops.convert_to_tensor(size)
-    if _backend.is_tensor(size):
-        if not _is_integer(size.dtype):
-            raise TypeError(message)
-        if len(size.shape):
-            raise ValueError(message)
-        number = _backend.host_integers(size)
-        if number is None:
-            return size
-        size = int(number)
-    try:
-        number = size if type(size) is int else operator.index(size)
-    except TypeError:
-        raise TypeError(message) from None
-    if isinstance(size, bool) or (_backend.is_known(number) and number < 1):
-        raise ValueError(message)
-    return number
-
-
-def _require_tokens(
-    grid: Any, sizes: tuple[Any, ...], tokens: Any, prefix_tokens: int
-) -> None:
-    """Raises where a grid is known to have another number of tokens."""
-    if not all(type(size) is int for size in (*sizes, tokens)):
-        return
-    expected = prefix_tokens + product(sizes)
-    if expected != tokens:
+    known = all(type(size) is int for size in (*sizes, tokens))
+    if known and product(sizes) != of_grid:
         raise ValueError(
-            f"Inputs with grid={shown(grid)} and prefix_tokens={prefix_tokens} must "
-            f"have {expected} tokens. Received: {tokens} tokens"
+            f"Inputs with grid={shown(received)} and prefix_tokens={prefix_tokens} "
+            f"must have {prefix_tokens + product(sizes)} tokens. "
+            f"Received: {tokens} tokens"
         )
+    return sizes
 
 
 # So that what is counted from there on fits int32.

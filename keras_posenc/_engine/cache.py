@@ -8,6 +8,9 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
+from keras_posenc import _backend
+from keras_posenc._engine.waves import Recipe
+
 # What a tensor takes beside its numbers, so that many small ones are bounded as well.
 _RECORD_BYTES = 1024
 
@@ -86,3 +89,22 @@ class TensorCache:
             owned = self._owned.pop(reference)
             for key in tuple(owned.keys):
                 self._drop(owned, key)
+
+
+# Bytes that eager calls cache in a process: over a million positions of 64 channels.
+tables = TensorCache(max_bytes=300 * 10**6)
+
+
+def constant(like: Any, recipe: Recipe, make: Any, *how: Any) -> Any:
+    """What `make` computes on the host, as a tensor, which eager calls share."""
+    if not _backend.is_eager(like):
+        return _backend.to_tensor(make(*recipe, *how), like)
+    key = (make, recipe.channels, how, _backend.device_of(like))
+    found = tables.get(recipe.source, key)
+    if found is None:
+        values = make(*recipe, *how)
+        with _backend.outside_traces(like):
+            found = _backend.to_tensor(values, like)
+        if _backend.outlasts_call(found):
+            tables.put(recipe.source, key, found, values.nbytes)
+    return found

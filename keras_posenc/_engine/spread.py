@@ -34,7 +34,7 @@ class SpreadNumbers(NamedTuple):
     closed: bool
 
 
-def spread_numbers(spread: Spread) -> SpreadNumbers:
+def numbers_of(spread: Spread) -> SpreadNumbers:
     whole, whole_margin = math.floor(spread.shift), math.floor(spread.margin)
     digits, fraction = divmod((spread.shift - whole) * PARTS, 1)
     high, low = divmod(int(digits), _PART_BASE)

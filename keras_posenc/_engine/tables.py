@@ -159,9 +159,3 @@ def graph_tables(
     if len(tables) > 1:
         rows = np.pad(rows, ((0, 0), (0, _backend.ROW_PADDING)))
     return _backend.aligned(rows)
-
-
-@_backend.host_constant
-def channel_axes(source: WaveSource, channels: int) -> np.ndarray:
-    """The axis of each channel."""
-    return source.waves(channels).axis.astype("int32")

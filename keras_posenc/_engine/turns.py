@@ -75,7 +75,7 @@ def split_of(
     return Split(False, 1.0, min(max(largest, _MOST_OF_32_BITS), _MOST_OF_64_BITS))
 
 
-def largest_digit(positions: np.ndarray) -> int | None:
+def largest_count(positions: np.ndarray) -> int | None:
     """How many digits the largest of some integers needs; None for real numbers."""
     if positions.dtype.kind not in "iu":
         return None

@@ -139,7 +139,7 @@ class Grid(NamedTuple):
     def ndim(self) -> int:
         return max(*self.dims, self.channel_dim) + 1
 
-
-def is_host_grid(grid: Grid) -> bool:
-    """Whether every size and start is a number now."""
-    return all(type(number) is int for number in (*grid.sizes, *grid.starts))
+    @property
+    def is_known(self) -> bool:
+        """Whether every size and start is a number now."""
+        return all(type(number) is int for number in (*self.sizes, *self.starts))

@@ -24,7 +24,7 @@ from typing import Any
 
 import keras
 import numpy as np
-from combinations import Combination, combinations
+from helpers.option_combinations import Combination, combinations
 from keras import ops
 
 import keras_posenc as kp

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 from keras_posenc import _backend
-from keras_posenc._engine import encode
+from keras_posenc._engine import cache, tables
 from keras_posenc._engine.cache import TensorCache
 from keras_posenc._presets import ANY, PRESETS, Preset
 from keras_posenc._sinusoidal import OPTION_NAMES, WaveArguments, WaveOptions
@@ -41,28 +41,28 @@ RECORD_BYTES = 1024
 
 def cached_bytes() -> int:
     """What all cached tables take, and a record for each."""
-    return encode._tables.nbytes
+    return cache.tables.nbytes
 
 
 def cache_limit() -> int:
     """The most that cached tables may take."""
-    return encode._tables.max_bytes
+    return cache.tables.max_bytes
 
 
 def cache_has_room_for(nbytes: int) -> bool:
     """Whether a table of so many bytes is cached, whatever has to go for it."""
-    return encode._tables.has_room_for(nbytes)
+    return cache.tables.has_room_for(nbytes)
 
 
 def limit_cache(nbytes: int) -> None:
     """Sets the limit, for as long as an `empty_cache` lasts."""
-    encode._tables.max_bytes = nbytes
+    cache.tables.max_bytes = nbytes
 
 
 @contextmanager
 def empty_cache() -> Iterator[None]:
     """An empty cache of the same limit takes the place of that of the process."""
-    with mock.patch.object(encode, "_tables", TensorCache(cache_limit())):
+    with mock.patch.object(cache, "tables", TensorCache(cache_limit())):
         yield
 
 
@@ -70,19 +70,19 @@ def empty_cache() -> Iterator[None]:
 def counted_table_builds() -> Iterator[list[tuple[int, ...]]]:
     """The sizes of each table that is built from here on."""
     built: list[tuple[int, ...]] = []
-    grid_table = encode.grid_table
+    grid_table = tables.grid_table
 
     def noting(recipe: Any, grid: Any, dtype: str) -> Any:
         built.append(grid.sizes)
         return grid_table(recipe, grid, dtype)
 
-    with mock.patch.object(encode, "grid_table", noting):
+    with mock.patch.object(tables, "grid_table", noting):
         yield built
 
 
 # What an eager call does, one after another, where it finds no cached table.
 STEPS = {
-    "building": (encode, "grid_table"),
+    "building": (tables, "grid_table"),
     "moving": (_backend, "put_like"),
     "keeping": (TensorCache, "put"),
 }
