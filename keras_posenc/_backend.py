@@ -203,8 +203,9 @@ def host_constant(function: Callable[P, R]) -> Callable[P, R]:
     import torch
 
     # It rebuilds a NamedTuple that was made in the trace only inside of another tuple.
-    def unpacked(*arguments: Any) -> R:
-        return function(*(a[0] if isinstance(a, tuple) else a for a in arguments))
+    def unpacked(*arguments: Any) -> Any:
+        given: Any = [a[0] if isinstance(a, tuple) else a for a in arguments]
+        return function(*given)
 
     constant = torch.compiler.assume_constant_result(unpacked)
 

@@ -8,9 +8,7 @@ from typing import Any, ClassVar, TypedDict
 import keras
 from keras import ops
 
-from keras_posenc import _backend, _door
-from keras_posenc._checks import shown
-from keras_posenc._dtypes import HALF_DTYPES, float_policy, require_float
+from keras_posenc import _backend, _checks, _door, _dtypes
 from keras_posenc._hints import hint_at_arguments, warn
 from keras_posenc._sinusoidal import DEFAULTS, OPTION_NAMES, WaveArguments
 
@@ -54,7 +52,7 @@ class ReadOnly:
         raise AttributeError(
             f"`{self._name}` of a layer cannot be set, since others depend on it. Make "
             f"a new {type(layer).__name__} instead. "
-            f"Received: {self._name}={shown(value)}"
+            f"Received: {self._name}={_checks.shown(value)}"
         )
 
 
@@ -76,7 +74,7 @@ class EncodingLayer(keras.layers.Layer):
         cls._call_is_ours = cls.call.__module__.startswith("keras_posenc.")
 
     def __init__(self, **kwargs: Any):
-        kwargs["dtype"] = float_policy(kwargs.get("dtype"))
+        kwargs["dtype"] = _dtypes.float_policy(kwargs.get("dtype"))
         if kwargs.pop("autocast", False):
             raise ValueError(
                 "`autocast` must be left out or False: Keras would round positions to "
@@ -96,7 +94,7 @@ class EncodingLayer(keras.layers.Layer):
 
     @keras.layers.Layer.dtype_policy.setter  # with the getter that Keras has
     def dtype_policy(self, value: Any) -> None:
-        keras.layers.Layer.dtype_policy.fset(self, float_policy(value))
+        keras.layers.Layer.dtype_policy.fset(self, _dtypes.float_policy(value))
 
     @property
     def available_dtype(self) -> str:
@@ -119,7 +117,7 @@ class EncodingLayer(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         # A map of policies may have one for the path of the layer, known from here on.
-        require_float(self.dtype_policy, self.compute_dtype, self.dtype_policy)
+        _dtypes.require_float(self.dtype_policy, self.compute_dtype, self.dtype_policy)
         self._check_built_shape(tuple(input_shape))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -162,27 +160,26 @@ class EncodingLayer(keras.layers.Layer):
         """Raises where `inputs` are no dense tensor of known rank."""
         name = type(self).__name__
         if not _backend.is_dense(inputs):
-            raise ValueError(
-                f"{name} expects a dense tensor; make sparse and ragged tensors dense "
-                f"first. Received: inputs={shown(inputs)}"
+            rule = (
+                f"{name} expects a dense tensor; make sparse and ragged tensors dense"
             )
+            raise _checks.refusal(f"{rule} first", inputs=inputs)
         if not hasattr(inputs, "shape"):
+            given = f"{_checks.shown(inputs)} (of type {type(inputs).__name__})"
             raise TypeError(
-                f"{name} expects one tensor or array. "
-                f"Received: inputs={shown(inputs)} (of type {type(inputs).__name__})"
+                f"{name} expects one tensor or array. Received: inputs={given}"
             )
         if getattr(inputs.shape, "rank", 0) is None:
-            raise ValueError(
-                f"{name} expects a tensor of known rank. "
-                f"Received: inputs={shown(inputs)}"
+            raise _checks.refusal(
+                f"{name} expects a tensor of known rank", inputs=inputs
             )
 
     def _warn_of_rounded(self, name: str, values: Any) -> None:
         """Warns where a mixed policy has rounded real numbers before they got here."""
         dtype = keras.backend.standardize_dtype(getattr(values, "dtype", "float32"))
         policies = (keras.config.dtype_policy(), self.dtype_policy)
-        mixed = [p for p in policies if p.compute_dtype in HALF_DTYPES]
-        if dtype in HALF_DTYPES and mixed:
+        mixed = [p for p in policies if p.compute_dtype in _dtypes.HALF_DTYPES]
+        if dtype in _dtypes.HALF_DTYPES and mixed:
             warn(
                 f"{type(self).__name__} got `{name}` in {dtype}, which has 3 digits: "
                 f"under the policy {mixed[0].name!r}, the layer before it has rounded "

@@ -6,9 +6,8 @@ from typing import Any, ClassVar, Unpack
 
 import keras
 
-from keras_posenc import _backend, _door
+from keras_posenc import _backend, _checks, _door
 from keras_posenc._base import EncodingLayer, OptionArguments, Shape, show_options
-from keras_posenc._checks import channel_count, grid_rank
 from keras_posenc._encoding import warn_of_unencoded_axes
 from keras_posenc._engine.points import encode_positions
 from keras_posenc._engine.waves import Recipe
@@ -77,8 +76,8 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
         base: dict[str, Any] = dict(kwargs)
         options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
         super().__init__(**base)
-        channels = channel_count("channels", channels)
-        rank = grid_rank("rank", rank)
+        channels = _checks.channel_count("channels", channels)
+        rank = _checks.grid_rank("rank", rank)
         self._options = WaveOptions(rank, channels, **options)
         warn_of_unencoded_axes(self, channels)
 
@@ -103,7 +102,7 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
         values = checked_numbers("inputs", inputs)
         self._check_shape(tuple(values.shape))
         self._warn_of_rounded("inputs", values)
-        recipe = Recipe(self._options, self._options.channels)
+        recipe = Recipe(self._options, self.channels)
         return encode_positions(values, recipe, self.available_dtype)
 
     def _check_inputs(self, inputs: Any) -> None:

@@ -7,18 +7,8 @@ from typing import Any, ClassVar, Unpack
 
 import keras
 
-from keras_posenc import _backend, _door
+from keras_posenc import _backend, _checks, _door
 from keras_posenc._base import REQUIRED, OptionArguments, Shape, show_options
-from keras_posenc._checks import (
-    expect,
-    grid_rank,
-    index,
-    non_negative_integer,
-    one_of,
-    require,
-    sequence,
-    shown,
-)
 from keras_posenc._dtypes import either_policy
 from keras_posenc._from_preset import FromPreset
 from keras_posenc._grid_layer import GridLayer, read_only
@@ -177,18 +167,21 @@ class PositionalEncoding(FromPreset, GridLayer):
             raise TypeError(
                 f"{type(self).__name__} needs `rank`, the number of axes, which "
                 "PositionalEncoding1D, 2D and 3D have in their names."
-                f"{hint_at_arguments(base, self._known)} Received: {shown(base)}"
+                f"{hint_at_arguments(base, self._known)} "
+                f"Received: {_checks.shown(base)}"
             )
         options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
         super().__init__(**base)
-        rank = grid_rank("rank", rank, hint="; `channels` are the second argument")
+        rank = _checks.grid_rank(
+            "rank", rank, hint="; `channels` are the second argument"
+        )
         self._options = WaveOptions(rank, channels, **options)
         formats = ("channels_last", "channels_first")
         self._placing = Placing(
             rank,
-            one_of("data_format", data_format, formats),
+            _checks.one_of("data_format", data_format, formats),
             _checked_grid(grid, rank),
-            non_negative_integer("prefix_tokens", prefix_tokens),
+            _checks.non_negative_integer("prefix_tokens", prefix_tokens),
         )
         if self._options.channels is not None:
             warn_of_unencoded_axes(self, self._options.channels)
@@ -263,15 +256,18 @@ read_only(PositionalEncoding, "_placing", "data_format", "grid", "prefix_tokens"
 
 def _checked_grid(grid: Any, rank: int) -> tuple[int | None, ...] | None:
     def parse(grid: Any) -> tuple[int | None, ...]:
-        sizes = tuple(None if size is None else index(size) for size in sequence(grid))
-        require(len(sizes) == rank and sizes.count(None) <= 1)
-        require(all(size is None or size > 0 for size in sizes))
+        sizes = tuple(
+            None if size is None else _checks.index(size)
+            for size in _checks.sequence(grid)
+        )
+        _checks.require(len(sizes) == rank and sizes.count(None) <= 1)
+        _checks.require(all(size is None or size > 0 for size in sizes))
         return sizes
 
     if grid is None:
         return None
     kind = f"a list of positive sizes, one for each of the {rank} axes, or None"
-    return expect("grid", grid, kind, parse)
+    return _checks.expect("grid", grid, kind, parse)
 
 
 def _channels_elsewhere(placing: Placing, shape: Shape, given: int | None) -> str:
@@ -331,10 +327,11 @@ class _FixedChannelsFirst(_FixedRank):
         prefix_tokens: int = 0,
         **kwargs: Unpack[OptionArguments],
     ):
-        if "data_format" in kwargs:
+        given: dict[str, Any] = dict(kwargs)
+        if "data_format" in given:
             raise TypeError(
                 f"{type(self).__name__} has `data_format` fixed to 'channels_first'. "
-                f"Received: data_format={kwargs['data_format']!r}"
+                f"Received: data_format={given['data_format']!r}"
             )
         super().__init__(
             channels,

@@ -9,15 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from keras import ops
 
-from keras_posenc import _backend
-from keras_posenc._checks import (
-    channel_count,
-    grid_rank,
-    grid_shape,
-    positive_integer,
-    require_room,
-    shown,
-)
+from keras_posenc import _backend, _checks
 from keras_posenc._dtypes import float_policy
 from keras_posenc._engine.points import encode_positions
 from keras_posenc._engine.tables import grid_table, point_table
@@ -91,8 +83,8 @@ def encode(
     Reference:
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5.
     """
-    rank = positive_integer("rank", rank)
-    channels = channel_count("channels", channels)
+    rank = _checks.positive_integer("rank", rank)
+    channels = _checks.channel_count("channels", channels)
     source = _source(rank, channels, preset, options)
     positions = checked_numbers("positions", positions)
     require_coordinates("positions", tuple(positions.shape), rank)
@@ -153,23 +145,21 @@ def sinusoidal_table(
         - Vaswani et al., 2017, arXiv:1706.03762, section 3.5 (one axis).
     """
     if positions is not None and shape is not None:
-        raise ValueError(
-            "`shape` must be None beside `positions`, which say where everything is. "
-            f"Received: shape={shown(shape)}, positions={shown(positions)}"
-        )
+        rule = "`shape` must be None beside `positions`, which say where everything is"
+        raise _checks.refusal(rule, shape=shape, positions=positions)
     name = float_policy(dtype).compute_dtype
     if positions is not None:
         points = _points(positions)
-        rank = positive_integer("positions.shape[-1]", points.shape[-1])
-        channels = channel_count("channels", channels)
+        rank = _checks.positive_integer("positions.shape[-1]", points.shape[-1])
+        channels = _checks.channel_count("channels", channels)
         source = _source(rank, channels, preset, options)
         table = point_table(source.waves(channels), points)
     else:
-        sizes = grid_shape("shape", shape)
-        rank = grid_rank("len(shape)", len(sizes))
-        channels = channel_count("channels", channels)
+        sizes = _checks.grid_shape("shape", shape)
+        rank = _checks.grid_rank("len(shape)", len(sizes))
+        channels = _checks.channel_count("channels", channels)
         source = _source(rank, channels, preset, options)
-        require_room("shape", sizes, channels)
+        _checks.require_room("shape", sizes, channels)
         table = table_of_grid(source, channels, sizes)
     return table.astype(np.dtype(name))
 
@@ -192,7 +182,7 @@ def _source(
         raise ValueError(
             f"Unrecognized options. Expected: {', '.join(OPTION_NAMES)}."
             f"{hint_at_arguments(unknown, ('channels', *OPTION_NAMES))} "
-            f"Received: {shown(unknown)}"
+            f"Received: {_checks.shown(unknown)}"
         )
     if preset is not None:
         options = preset_options(preset, rank, channels, options)

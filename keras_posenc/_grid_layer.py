@@ -6,20 +6,13 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_posenc import _backend
+from keras_posenc import _backend, _checks, _positions
 from keras_posenc._base import EncodingLayer, ReadOnly, Shape, shape_error
-from keras_posenc._checks import refusal, shown
 from keras_posenc._door import PLACES
 from keras_posenc._engine.grids import encode_grid, find_table
 from keras_posenc._engine.points import encode_positions
 from keras_posenc._engine.waves import Grid, Recipe
 from keras_posenc._placing import Placing
-from keras_posenc._positions import (
-    checked_grid,
-    checked_positions,
-    checked_starts,
-    is_zero,
-)
 from keras_posenc._sinusoidal import WaveOptions
 
 
@@ -51,7 +44,7 @@ class GridLayer(EncodingLayer):
         Where it has fewer channels than `inputs`, that is an error if the `whole` input
         is to be encoded, else a warning.
         """
-        if positions is None and grid is None and is_zero(start_index):
+        if positions is None and grid is None and _positions.is_zero(start_index):
             table = self._find_table(inputs)
             if table is not None:
                 return table
@@ -118,12 +111,12 @@ class GridLayer(EncodingLayer):
         if positions is not None:
             self._refuse_beside_positions(start_index, grid)
             expected = placing.sizes(shape)
-            found = checked_positions(positions, expected, rank, shape[0])
+            found = _positions.checked_positions(positions, expected, rank, shape[0])
             return _Located(placing, None, found)
-        starts = checked_starts(start_index, rank, shape[0])
+        starts = _positions.checked_starts(start_index, rank, shape[0])
         given = start_index if isinstance(start_index, (tuple, list)) else [start_index]
-        if self._options.coordinate_range and not all(map(is_zero, given)):
-            raise refusal(
+        if self._options.coordinate_range and not all(map(_positions.is_zero, given)):
+            raise _checks.refusal(
                 "`start_index` must be 0 with `coordinate_range`, which spreads over "
                 "the size of the input: give `positions` instead",
                 start_index=start_index,
@@ -135,10 +128,10 @@ class GridLayer(EncodingLayer):
             if not (placing.has_tokens or rank == 1):
                 raise ValueError(
                     "`grid` is for inputs that are a flat sequence of tokens. "
-                    f"Received: grid={shown(grid)} and inputs of shape {shape}"
+                    f"Received: grid={_checks.shown(grid)} and inputs of shape {shape}"
                 )
             tokens = found[0] if found[0] is None else found[0] + placing.prefix_tokens
-            found = checked_grid(grid, rank, tokens, placing.prefix_tokens)
+            found = _positions.checked_grid(grid, rank, tokens, placing.prefix_tokens)
         elif placing.has_tokens and rank > 1:
             raise ValueError(
                 f"{type(self).__name__} needs the `grid` that its tokens come from, in "
@@ -148,11 +141,11 @@ class GridLayer(EncodingLayer):
         return _Located(placing, placing.engine_grid(found, starts), None)
 
     def _refuse_beside_positions(self, start_index: Any, grid: Any) -> None:
-        if is_zero(start_index) and grid is None:
+        if _positions.is_zero(start_index) and grid is None:
             return
         name, value = ("start_index", start_index) if grid is None else ("grid", grid)
         rule = f"`{name}` must be {PLACES[name]} beside `positions`, which say where "
-        raise refusal(f"{rule}everything is", **{name: value})
+        raise _checks.refusal(f"{rule}everything is", **{name: value})
 
     def _check_places(self, shape: Shape, **places: Any) -> None:
         self._locate(shape, shape, **places)

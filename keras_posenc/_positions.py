@@ -9,16 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_posenc import _backend
-from keras_posenc._checks import (
-    finite_number,
-    integer_below,
-    non_negative_number,
-    number_range,
-    positive_integer,
-    refusal,
-    shown,
-)
+from keras_posenc import _backend, _checks
 from keras_posenc._placing import product
 
 # Python's integers go on for ever, those of tensors do not.
@@ -50,12 +41,12 @@ def checked_numbers(name: str, values: Any) -> Any:
         values = ops.convert_to_tensor(values)
     if not _backend.is_dense(values):
         rule = f"`{name}` must be dense; make sparse and ragged tensors dense first"
-        raise refusal(rule, **{name: values})
+        raise _checks.refusal(rule, **{name: values})
     if not _backend.is_tensor(values):
         array = _as_array(values)
         if array is None:  # lists of different lengths
             rule = f"`{name}` must be numbers, or lists of as many numbers each"
-            raise refusal(rule, **{name: values})
+            raise _checks.refusal(rule, **{name: values})
         values = array
     if not (_is_integer(values.dtype) or _is_real(values.dtype)):
         of_dtype = f" of dtype {values.dtype}"
@@ -148,7 +139,7 @@ def checked_starts(start_index: Any, rank: int, batch: Any) -> tuple[Any, ...]:
     if rank > 1:
         if not isinstance(start_index, (tuple, list)) or len(start_index) != rank:
             rule = f"`start_index` must hold one integer for each of the {rank} axes"
-            raise refusal(rule, start_index=start_index)
+            raise _checks.refusal(rule, start_index=start_index)
         kind = "must be an integer, or a tensor of one"
         return tuple(
             _checked_integer("start_index", start, start_index, kind)
@@ -194,7 +185,7 @@ def _checked_integer(
             value = _as_array(value)
         else:
             if _backend.is_known(number) and not -_LIMIT <= number < _LIMIT:
-                raise refusal(f"`{name}` must fit 64 bits", **{name: received})
+                raise _checks.refusal(f"`{name}` must fit 64 bits", **{name: received})
             return number
     integers = _is_integer(getattr(value, "dtype", bool))
     if not integers or len(value.shape) > dims:
@@ -204,15 +195,15 @@ def _checked_integer(
     if not _backend.is_tensor(value):
         return _as_tensor(name, value)
     # A step of a decoder is then computed on the host, like one from an `int`.
-    number = None if len(value.shape) else _backend.host_integers(value)
-    return value if number is None else int(number)
+    read = None if len(value.shape) else _backend.host_integers(value)
+    return value if read is None else int(read)
 
 
 def _described(name: str, received: Any) -> str:
     shape = known_shape(received) or ()
     if len(shape) > 1:  # a second input, and none that a line can hold
         return f"{name} of shape {shape} and dtype {received.dtype}"
-    return f"{name}={shown(received)}"
+    return f"{name}={_checks.shown(received)}"
 
 
 def _as_tensor(name: str, numbers: np.ndarray) -> Any:
@@ -226,7 +217,7 @@ def _as_tensor(name: str, numbers: np.ndarray) -> Any:
             f"`{name}` must lie between {limits.min} and {limits.max} where it becomes "
             "a tensor"
         )
-        raise refusal(rule, **{name: numbers.tolist()})
+        raise _checks.refusal(rule, **{name: numbers.tolist()})
     return tensor
 
 
@@ -258,13 +249,13 @@ def checked_grid(
     whole = isinstance(grid, (tuple, list)) and len(grid) == rank
     if not whole or [*map(type, grid)].count(type(None)) > 1:
         rule = f"`grid` {kind}, one for each of the {rank} axes, and None at most once"
-        raise refusal(rule, grid=received)
+        raise _checks.refusal(rule, grid=received)
     sizes = tuple(
         size if size is None else _checked_integer("grid", size, received, kind)
         for size in grid
     )
-    if any(_backend.is_known(size) and size < 1 for size in sizes):
-        raise refusal(f"`grid` {kind}", grid=received)
+    if any(size < 1 for size in filter(_backend.is_known, sizes)):
+        raise _checks.refusal(f"`grid` {kind}", grid=received)
     of_grid = None if tokens is None else tokens - prefix_tokens
     if None in sizes:
         others = product([size for size in sizes if size is not None])
@@ -272,11 +263,10 @@ def checked_grid(
         sizes = tuple(missing if size is None else size for size in sizes)
     known = all(type(size) is int for size in (*sizes, tokens))
     if known and product(sizes) != of_grid:
-        raise ValueError(
-            f"Inputs with grid={shown(received)} and prefix_tokens={prefix_tokens} "
-            f"must have {prefix_tokens + product(sizes)} tokens. "
-            f"Received: {tokens} tokens"
-        )
+        expected = prefix_tokens + product(sizes)
+        rule = f"Inputs must have {expected} tokens, as `grid` and `prefix_tokens` say"
+        given = {"grid": received, "prefix_tokens": prefix_tokens}
+        raise _checks.refusal(rule, **given, tokens=tokens)
     return sizes
 
 
@@ -336,17 +326,17 @@ def positions_from_mask(
         - Ott et al., 2019, arXiv:1904.01038 (`make_positions` of fairseq).
         - Carion et al., 2020, arXiv:2005.12872 (the normalized count of DETR).
     """
-    rank = positive_integer("rank", rank)
-    start = integer_below("start", start, _LARGEST_START)
-    limits = number_range("normalize", normalize)
-    eps = non_negative_number("eps", eps)
+    rank = _checks.positive_integer("rank", rank)
+    start = _checks.integer_below("start", start, _LARGEST_START)
+    limits = _checks.number_range("normalize", normalize)
+    eps = _checks.non_negative_number("eps", eps)
     if eps and limits is None:
         raise ValueError(f"`eps` needs `normalize`. Received: eps={eps!r}")
     if masked is not None:
         masked = (
-            integer_below("masked", masked, _LARGEST_START)
+            _checks.integer_below("masked", masked, _LARGEST_START)
             if limits is None
-            else finite_number("masked", masked)
+            else _checks.finite_number("masked", masked)
         )
     mask = ops.cast(ops.convert_to_tensor(mask), "bool")
     if len(mask.shape) != rank + 1:

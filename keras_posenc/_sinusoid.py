@@ -8,8 +8,8 @@ from typing import Any, Unpack
 
 import keras
 
+from keras_posenc import _checks
 from keras_posenc._base import LayerArguments, ReadOnly, Shape
-from keras_posenc._checks import channel_count, positive_integer
 from keras_posenc._grid_layer import GridLayer
 from keras_posenc._placing import Placing
 from keras_posenc._positions import largest_start
@@ -64,7 +64,7 @@ class SinusoidEncoding(GridLayer):
     Example:
         >>> import numpy as np
         >>> import keras
-        >>> from keras_posenc import SinusoidEncoding
+        >>> from keras_posenc import SinusoidEncoding, _checks
         >>> y = SinusoidEncoding(hidden_dim=8, max_len=100)(np.zeros((2, 3, 8)))
         >>> print(keras.ops.convert_to_numpy(y)[1, 1].round(3))
         [0.841 0.54  0.1   0.995 0.01  1.    0.001 1.   ]
@@ -85,8 +85,8 @@ class SinusoidEncoding(GridLayer):
     ):
         super().__init__(**kwargs)
         self._arguments = _Arguments(
-            channel_count("hidden_dim", hidden_dim),
-            positive_integer("max_len", max_len),
+            _checks.channel_count("hidden_dim", hidden_dim),
+            _checks.positive_integer("max_len", max_len),
         )
         self._options = WaveOptions(rank=1, channels=self._arguments.hidden_dim)
         self._placing = Placing(rank=1)

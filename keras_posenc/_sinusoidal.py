@@ -14,25 +14,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from keras_posenc import _backend
-from keras_posenc._checks import (
-    MAX_CHANNELS,
-    MAX_RANK,
-    channel_count,
-    integers,
-    is_sequence,
-    non_negative_number,
-    number_lists,
-    number_range,
-    one_of,
-    per_axis,
-    permutation,
-    positive_integer,
-    require,
-    shown,
-    true_or_false,
-    word,
-)
+from keras_posenc import _backend, _checks
 from keras_posenc._engine.spread import MOST_POSITIONS
 from keras_posenc._engine.waves import QUARTER_TURN, Affine, Spread, Waves
 
@@ -82,32 +64,32 @@ class WaveOptions:
     eps: Any = 0.0
 
     def __post_init__(self) -> None:
-        rank = positive_integer("rank", self.rank)
-        if rank > MAX_RANK:
-            raise ValueError(
-                f"`rank` must be at most {MAX_RANK}. Received: rank={shown(rank)}"
+        rank = _checks.positive_integer("rank", self.rank)
+        if rank > _checks.MAX_RANK:
+            raise _checks.refusal(
+                f"`rank` must be at most {_checks.MAX_RANK}", rank=rank
             )
         object.__setattr__(self, "rank", rank)
         if self.channels is not None:
-            self._set("channels", channel_count, hint=" or None")
-        self._set("max_wavelength", per_axis, rank, positive=True)
-        self._set("endpoint", true_or_false)
-        self._set("frequencies", number_lists, rank)
+            self._set("channels", _checks.channel_count, hint=" or None")
+        self._set("max_wavelength", _checks.per_axis, rank, positive=True)
+        self._set("endpoint", _checks.true_or_false)
+        self._set("frequencies", _checks.number_lists, rank)
         _layout_words(self.layout)
-        self._set("cos_first", true_or_false)
-        self._set("axis_order", permutation, rank)
+        self._set("cos_first", _checks.true_or_false)
+        self._set("axis_order", _checks.permutation, rank)
         self._set(
             "split",
-            integers,
+            _checks.integers,
             f"a list of even numbers, not negative, one for each of the {rank} axes",
             lambda parts: len(parts) == rank and not any(n < 0 or n % 2 for n in parts),
         )
-        self._set("remainder", one_of, ("truncate", "pad", "error"))
-        self._set("offset", per_axis, rank)
-        self._set("scale", per_axis, rank)
-        self._set("coordinate_range", number_range)
-        self._set("align_corners", true_or_false)
-        self._set("eps", non_negative_number)
+        self._set("remainder", _checks.one_of, ("truncate", "pad", "error"))
+        self._set("offset", _checks.per_axis, rank)
+        self._set("scale", _checks.per_axis, rank)
+        self._set("coordinate_range", _checks.number_range)
+        self._set("align_corners", _checks.true_or_false)
+        self._set("eps", _checks.non_negative_number)
         self._refuse_contradictions()
         if self.channels is not None:
             self.require_channels(self.channels)
@@ -128,21 +110,24 @@ class WaveOptions:
             self._refuse("eps", "must be left out beside `align_corners=True`")
         largest = max(map(abs, (self.eps, *_for_each_axis(self.offset, self.rank))))
         if largest >= MOST_POSITIONS:
-            raise ValueError(
+            raise _checks.refusal(
                 f"`offset` and `eps` must be below {MOST_POSITIONS} with "
-                "`coordinate_range`, so that a graph can count in parts of it. "
-                f"Received: offset={self.offset}, eps={self.eps}"
+                "`coordinate_range`, so that a graph can count in parts of it",
+                offset=self.offset,
+                eps=self.eps,
             )
 
     def _refuse(self, name: str, rule: str) -> None:
         value = getattr(self, name)
         if value != DEFAULTS[name]:
-            raise ValueError(f"`{name}` {rule}. Received: {name}={shown(value)}")
+            raise ValueError(
+                f"`{name}` {rule}. Received: {name}={_checks.shown(value)}"
+            )
 
     def require_channels(self, channels: int) -> None:
         """Raises where these options cannot make an encoding for `channels`."""
-        if channels > MAX_CHANNELS:
-            channel_count("channels", channels)
+        if channels > _checks.MAX_CHANNELS:
+            _checks.channel_count("channels", channels)
         if self.split is not None and sum(self.split) != channels:
             raise ValueError(
                 f"`split` must add up to the number of channels, {channels}. "
@@ -159,10 +144,11 @@ class WaveOptions:
         for axis, bands in enumerate(self._bands(channels)):
             given = len(self._given_frequencies(axis))
             if given != bands:
+                shown = _checks.shown(self.frequencies)
                 raise ValueError(
                     f"`frequencies` must hold {bands} numbers for axis {axis}, "
                     f"since there are {channels} channels. "
-                    f"Received: frequencies={shown(self.frequencies)} ({given} numbers)"
+                    f"Received: frequencies={shown} ({given} numbers)"
                 )
 
     def config(self) -> dict[str, Any]:
@@ -216,7 +202,7 @@ class WaveOptions:
         keys = {"axis": np.argsort(order)[axis], "freq": band, "phase": second}
         # Slowest first; `lexsort` wants the slowest last.
         words = reversed(_layout_words(self.layout))
-        chosen = np.lexsort([keys[word] for word in words])[:channels]
+        chosen = np.lexsort([keys[key] for key in words])[:channels]
         return axis[chosen], band[chosen], second[chosen]
 
     def _bands(self, channels: int) -> tuple[int, ...]:
@@ -258,7 +244,7 @@ class WaveOptions:
                 if not np.all(np.isfinite(waves.over(lines))):
                     names = ("frequencies", "max_wavelength", "scale", "offset")
                     received = ", ".join(
-                        f"{n}={shown(getattr(self, n))}" for n in names
+                        f"{n}={_checks.shown(getattr(self, n))}" for n in names
                     )
                     raise ValueError(
                         "The products of `frequencies`, `scale` and `offset` or "
@@ -315,7 +301,7 @@ def wave_source(
 
 def as_tuples(value: Any) -> Any:
     """`value` with tuples for sequences, which do not hash."""
-    if is_sequence(value):
+    if _checks.is_sequence(value):
         return tuple(map(as_tuples, value))
     return _backend.settled(value)
 
@@ -325,12 +311,12 @@ def _layout_words(layout: Any) -> tuple[str, ...]:
 
     def parse(value: str) -> tuple[str, ...]:
         words = tuple(_LAYOUTS.get(value, value).split())
-        require(sorted(words) == ["axis", "freq", "phase"])
+        _checks.require(sorted(words) == ["axis", "freq", "phase"])
         return words
 
     names = ", ".join(map(repr, _LAYOUTS))
     kind = f"{names}, or the words axis, freq and phase in any order"
-    return word("layout", layout, kind, parse)
+    return _checks.word("layout", layout, kind, parse)
 
 
 def _for_each_axis(value: float | tuple[float, ...], rank: int) -> tuple[float, ...]:

@@ -56,7 +56,7 @@ def encode_positions(
 
 
 def _constants(like: Any, recipe: Recipe, how: _How) -> tuple[Any, Any | None]:
-    split = (how.split.unit, how.split.count, _backend.precision_for(how.dtype))
+    split = (how.split.unit, how.split.digits, _backend.precision_for(how.dtype))
     rows = cache.constant(like, recipe, _point_turns, *split)
     if how.rank == 1:
         return rows, None

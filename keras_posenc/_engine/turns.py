@@ -52,7 +52,7 @@ class Split(NamedTuple):
 
     real: bool
     unit: float
-    count: int
+    digits: int
 
 
 @_backend.host_constant
@@ -90,8 +90,8 @@ def split_digits(positions: Any, split: Split, precision: str) -> Digits:
         return ops.cast(digit, precision)
 
     if not split.real:
-        values = balanced(_backend.widened(positions), split.count, cast)
-        return Digits(values, None, split.count > _MOST_OF_32_BITS)
+        values = balanced(_backend.widened(positions), split.digits, cast)
+        return Digits(values, None, split.digits > _MOST_OF_32_BITS)
     if keras.backend.standardize_dtype(positions.dtype) != "float64":
         positions = ops.cast(positions, "float32")  # exact
     return _real_digits(positions, split, _constant_round, cast)
@@ -106,7 +106,7 @@ def host_digits(positions: np.ndarray, split: Split, precision: str) -> Digits:
     # Infinity less infinity is NaN, as is its sine.
     with np.errstate(invalid="ignore", over="ignore"):
         if not split.real:
-            return Digits(balanced(positions, split.count, cast))
+            return Digits(balanced(positions, split.digits, cast))
         return _real_digits(positions.astype("float64"), split, np.round, cast)
 
 
@@ -124,7 +124,7 @@ def _real_digits(
     positions = positions * (1 / split.unit)  # exact, as that is a power of two
     whole = round_(positions)
     # Gradients do not pass a rounding, so that of the rest is all there is.
-    return Digits(balanced(whole, split.count, cast), cast(positions - whole), True)
+    return Digits(balanced(whole, split.digits, cast), cast(positions - whole), True)
 
 
 def counted_digits(start: Any, counts: Any, precision: str) -> Digits:
