@@ -202,10 +202,12 @@ def host_constant(function: Callable[P, R]) -> Callable[P, R]:
         return function
     import torch
 
+    called: Callable[..., Any] = function
+
     # It rebuilds a NamedTuple that was made in the trace only inside of another tuple.
     def unpacked(*arguments: Any) -> Any:
-        given: Any = [a[0] if isinstance(a, tuple) else a for a in arguments]
-        return function(*given)
+        given = [a[0] if isinstance(a, tuple) else a for a in arguments]
+        return called(*given)
 
     constant = torch.compiler.assume_constant_result(unpacked)
 

@@ -31,13 +31,13 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
 
     Keras rounds real values before this layer can see them: to float32 as a model gets
     them, so subtract an origin first; and under a mixed policy to float16 or bfloat16,
-    as a layer or model of your own gets them, unless it says `autocast=False`. A
-    subclass that has a `call` of its own is given tensors, like any layer.
+    as any layer before this one gets them. That warns: give that layer
+    `dtype="float32"`, or the values to this layer first. A subclass that has a `call`
+    of its own is given tensors, like any layer.
 
     Args:
         channels: Integer. Channels of the encoding. Positive.
         rank: Integer. Coordinates of a value. Positive. Defaults to `1`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
         **kwargs: The options of `PositionalEncoding`, such as `max_wavelength`, and
             base layer arguments such as `name` and `dtype`. With `coordinate_range`,
             values are coordinates already: only `scale` applies.

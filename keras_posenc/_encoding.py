@@ -47,17 +47,27 @@ class PositionalEncoding(FromPreset, GridLayer):
 
     and the blocks, one after the other, are cut to `channels`. Positions count from
     0. The numbers are computed in float32 or better under every dtype policy and
-    rounded once. Masks pass through. The options make of it the encoding that another
-    project has published; each is independent of the others.
+    rounded once. Masks pass through. With other options it is the encoding that another
+    project has published; each option is independent of the others.
+
+    Dimension 0 is the batch. For inputs `(length, batch, channels)`, as torch has them
+    without `batch_first`, add `encode(np.arange(length)[:, None], channels)` instead.
 
     Args:
         rank: Integer. Number of axes between batch and channels. At least 1.
         channels: Integer or `None`. Channels that the encoding is made for. An input
             with fewer gets the first ones; one with more gets those that there are,
             with a warning. `None` means each input's own number. Defaults to `None`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
         data_format: String, `"channels_last"` or `"channels_first"`. Where the input
-            has its channels. Defaults to `"channels_last"`.
+            has its channels, whatever `keras.config.image_data_format()` says.
+            Defaults to `"channels_last"`.
+        grid: List of integers, one size for each axis, or `None`. For inputs that are
+            a flat sequence of tokens, `(batch, prefix_tokens + prod(grid), channels)`,
+            as a vision transformer has: the grid that they come from, row by row. One
+            size may be `None`, and follows from the number of tokens. Defaults to
+            `None`.
+        prefix_tokens: Integer. Tokens before those of the grid, such as a class token
+            or registers, which get zeros. Defaults to `0`.
         max_wavelength: Float, or one float for each axis. The base of the geometric
             series of wavelengths, in units of `2 * pi` positions: the longest wave
             has nearly this length. Positive. Others call it temperature, base or
@@ -87,20 +97,12 @@ class PositionalEncoding(FromPreset, GridLayer):
         scale: Float, or one for each axis. See `offset`. Defaults to `1.0`.
         coordinate_range: Pair of floats `(low, high)` or `None`. Coordinates that
             spread over a range whatever the size `n` of the axis:
-            `scale * (low + (high - low) * (i + offset) / (n + eps))`. Where only the
-            running graph knows `n`, `offset` and `eps` must be below `2**24`.
-            Defaults to `None`.
+            `scale * (low + (high - low) * (i + offset) / (n + eps))`. `offset` and
+            `eps` must be below `2**24` then. Defaults to `None`.
         align_corners: Boolean. Whether to divide by `n - 1` there, so that the last
             position has the coordinate `high`; a lone one has `low`. Defaults to
             `False`.
         eps: Float. See `coordinate_range`. Not negative. Defaults to `0.0`.
-        grid: List of integers, one size for each axis, or `None`. For inputs that are
-            a flat sequence of tokens, `(batch, prefix_tokens + prod(grid), channels)`,
-            as a vision transformer has: the grid that they come from, row by row.
-            That there are as many tokens is checked where their number is known
-            before the graph runs. Defaults to `None`.
-        prefix_tokens: Integer. Tokens before those of the grid, such as a class token
-            or registers, which get zeros. Defaults to `0`.
         **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
             string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
 
@@ -112,17 +114,21 @@ class PositionalEncoding(FromPreset, GridLayer):
             position of the first element, as in decoding step by step, or of a tile of
             a larger image. Each may be a scalar tensor, so that one graph serves all.
             For one axis also a vector with one for each element of the batch. May be
-            negative. What is no plain integer must fit the integers of the backend,
-            which on JAX have 32 bits. Defaults to `0`.
+            negative. Tensors and arrays must fit the integers of the backend, which on
+            JAX have 32 bits. Defaults to `0`.
         positions: Tensor or array of integer or real numbers, or `None`. Positions in
             place of the counted ones: of shape `(x,)` or `(batch, x)` for one axis,
-            `(*sizes, rank)` or `(batch, *sizes, rank)` for several. Arrays of float64
-            keep their digits in eager calls. With `coordinate_range` they are
-            coordinates already. Gradients flow to real ones. Defaults to `None`.
+            `(*sizes, rank)` or `(batch, *sizes, rank)` for several, and
+            `(tokens, rank)` or `(batch, tokens, rank)` for flat tokens. A batch of one
+            goes for all elements. Arrays of float64 keep their digits in eager calls.
+            With `coordinate_range` they are coordinates already. Gradients flow to real
+            ones. Defaults to `None`.
+        grid: As in the constructor, for inputs that are tokens in this call: integers,
+            one of which may be `None`, or scalar tensors. Defaults to `None`.
 
     Returns:
-        Tensor of the input's shape, but for channels that there are not, in the
-        layer's compute dtype.
+        Tensor of the input's shape, in the layer's compute dtype. It has fewer channels
+        if the encoding has fewer.
 
     Raises:
         TypeError: If an argument has the wrong type, such as `channels="8"`.
@@ -358,40 +364,26 @@ class PositionalEncoding1D(_FixedRank):
         PE(x, 2*i)     = sin(x / max_wavelength**(2*i / P))
         PE(x, 2*i + 1) = cos(x / max_wavelength**(2*i / P))
 
-    cut to the number of channels. Positions count from 0. The numbers are computed
-    in float32 or better under every dtype policy and rounded once. Masks pass through.
+    cut to the number of channels. Precision and masks: as `PositionalEncoding`.
 
     Args:
-        channels: Integer or `None`. Channels that the encoding is made for. An input
-            with fewer gets the first ones; one with more gets the `P` that there
-            are, with a warning. `None` means each input's own number. Defaults to
-            `None`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
-        data_format: String, `"channels_last"` or `"channels_first"`. Where the input
-            has its channels. Defaults to `"channels_last"`.
-        max_wavelength: Float. The base of the geometric series of wavelengths, in
-            units of `2 * pi` positions. Positive. Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
-            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
-            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
-            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
-            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
-            policy.
+        channels: Integer or `None`. Channels that the encoding is made for. `None`
+            means each input's own number. Defaults to `None`.
+        dtype_override: Another name of `dtype`, for code that was written for
+            `positional-encodings`. Defaults to `None`.
+        **kwargs: The options of `PositionalEncoding`, which explains them, and base
+            layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, channels)`, or `(batch, channels, x)`
-            with `data_format="channels_first"`, of any dtype. Only its shape matters.
-        start_index, positions: Where positions start to count, or the positions
-            themselves, as in `PositionalEncoding`.
+        inputs: Tensor of shape `(batch, x, channels)`, of any dtype. Only its shape matters.
+        start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
-        Tensor of the input's shape, but for channels that there are not, in the
-        layer's compute dtype.
+        Tensor of the input's shape, in the layer's compute dtype. It has fewer channels
+        if the encoding has fewer.
 
     Raises:
-        TypeError: If `channels` is no integer, or `max_wavelength` no number.
-        ValueError: If an argument has no valid value; when called, if the input
-            has another rank, has an unknown number of channels, or is sparse or ragged.
+        TypeError, ValueError: As `PositionalEncoding`.
 
     Example:
         >>> import numpy as np
@@ -422,41 +414,26 @@ class PositionalEncoding2D(_FixedRank):
         PE(x, y, P + 2*i)     = sin(y / max_wavelength**(2*i / P))
         PE(x, y, P + 2*i + 1) = cos(y / max_wavelength**(2*i / P))
 
-    cut to the number of channels. Positions count from 0. The numbers are computed
-    in float32 or better under every dtype policy and rounded once. Masks pass through.
+    cut to the number of channels. Precision and masks: as `PositionalEncoding`.
 
     Args:
-        channels: Integer or `None`. Channels that the encoding is made for. An input
-            with fewer gets the first ones; one with more gets the `2 * P` that there
-            are, with a warning. `None` means each input's own number. Defaults to
-            `None`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
-        data_format: String, `"channels_last"` or `"channels_first"`. Where the input
-            has its channels. Defaults to `"channels_last"`.
-        max_wavelength: Float, or one float for each axis. The base of the geometric
-            series of wavelengths, in units of `2 * pi` positions. Positive.
-            Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
-            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
-            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
-            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
-            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
-            policy.
+        channels: Integer or `None`. Channels that the encoding is made for. `None`
+            means each input's own number. Defaults to `None`.
+        dtype_override: Another name of `dtype`, for code that was written for
+            `positional-encodings`. Defaults to `None`.
+        **kwargs: The options of `PositionalEncoding`, which explains them, and base
+            layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, y, channels)`, or `(batch, channels, x, y)`
-            with `data_format="channels_first"`, of any dtype. Only its shape matters.
-        start_index, positions: Where positions start to count, or the positions
-            themselves, as in `PositionalEncoding`.
+        inputs: Tensor of shape `(batch, x, y, channels)`, of any dtype. Only its shape matters.
+        start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
-        Tensor of the input's shape, but for channels that there are not, in the
-        layer's compute dtype.
+        Tensor of the input's shape, in the layer's compute dtype. It has fewer channels
+        if the encoding has fewer.
 
     Raises:
-        TypeError: If `channels` is no integer, or `max_wavelength` no number.
-        ValueError: If an argument has no valid value; when called, if the input
-            has another rank, has an unknown number of channels, or is sparse or ragged.
+        TypeError, ValueError: As `PositionalEncoding`.
 
     Example:
         >>> import numpy as np
@@ -478,52 +455,35 @@ class PositionalEncoding2D(_FixedRank):
 class PositionalEncoding3D(_FixedRank):
     """Sinusoidal encoding of the positions of a volume or a video.
 
-    With `P = 2 * ceil(channels / 6)` channels for each axis, for position `(x, y, z)`
-    and `i = 0 .. P/2 - 1`,
+    With `P = 2 * ceil(channels / 6)` channels for each axis, in blocks one after the
+    other as in `PositionalEncoding2D`, for position `(x, y, z)` and
+    `i = 0 .. P/2 - 1`,
 
-        PE(x, y, z, 2*i)           = sin(x / max_wavelength**(2*i / P))
-        PE(x, y, z, 2*i + 1)       = cos(x / max_wavelength**(2*i / P))
-        PE(x, y, z, P + 2*i)       = sin(y / max_wavelength**(2*i / P))
-        PE(x, y, z, P + 2*i + 1)   = cos(y / max_wavelength**(2*i / P))
-        PE(x, y, z, 2*P + 2*i)     = sin(z / max_wavelength**(2*i / P))
-        PE(x, y, z, 2*P + 2*i + 1) = cos(z / max_wavelength**(2*i / P))
+        PE(x, y, z, 2*i)       = sin(x / max_wavelength**(2*i / P))
+        PE(x, y, z, P + 2*i)   = sin(y / max_wavelength**(2*i / P))
+        PE(x, y, z, 2*P + 2*i) = sin(z / max_wavelength**(2*i / P))
 
-    cut to the number of channels. Positions count from 0. The numbers are computed
-    in float32 or better under every dtype policy and rounded once. Masks pass through.
+    each followed by its cosine, cut to the number of channels. Precision and masks: as
+    `PositionalEncoding`.
 
     Args:
-        channels: Integer or `None`. Channels that the encoding is made for. An input
-            with fewer gets the first ones; one with more gets the `3 * P` that there
-            are, with a warning. `None` means each input's own number. Defaults to
-            `None`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
-        data_format: String, `"channels_last"` or `"channels_first"`. Where the input
-            has its channels. Defaults to `"channels_last"`.
-        max_wavelength: Float, or one float for each axis. The base of the geometric
-            series of wavelengths, in units of `2 * pi` positions. Positive.
-            Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
-            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
-            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
-            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
-            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
-            policy.
+        channels: Integer or `None`. Channels that the encoding is made for. `None`
+            means each input's own number. Defaults to `None`.
+        dtype_override: Another name of `dtype`, for code that was written for
+            `positional-encodings`. Defaults to `None`.
+        **kwargs: The options of `PositionalEncoding`, which explains them, and base
+            layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, y, z, channels)`, or
-            `(batch, channels, x, y, z)` with `data_format="channels_first"`, of any
-            dtype. Only its shape matters.
-        start_index, positions: Where positions start to count, or the positions
-            themselves, as in `PositionalEncoding`.
+        inputs: Tensor of shape `(batch, x, y, z, channels)`, of any dtype. Only its shape matters.
+        start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
-        Tensor of the input's shape, but for channels that there are not, in the
-        layer's compute dtype.
+        Tensor of the input's shape, in the layer's compute dtype. It has fewer channels
+        if the encoding has fewer.
 
     Raises:
-        TypeError: If `channels` is no integer, or `max_wavelength` no number.
-        ValueError: If an argument has no valid value; when called, if the input
-            has another rank, has an unknown number of channels, or is sparse or ragged.
+        TypeError, ValueError: As `PositionalEncoding`.
 
     Example:
         >>> import numpy as np
@@ -543,48 +503,29 @@ class PositionalEncoding3D(_FixedRank):
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
 class PositionalEncodingPermute1D(_FixedChannelsFirst):
-    """Sinusoidal encoding of the positions of a sequence, channels first.
+    """`PositionalEncoding1D` for a sequence that has channels first.
 
-    With `P` the number of channels, rounded up to an even number, for position `x`
-    and `i = 0 .. P/2 - 1`,
-
-        PE(2*i, x)     = sin(x / max_wavelength**(2*i / P))
-        PE(2*i + 1, x) = cos(x / max_wavelength**(2*i / P))
-
-    cut to the number of channels: the numbers of `PositionalEncoding1D`, with the
-    channels first whatever `keras.config.image_data_format()` says. Positions count
-    from 0. The numbers are computed in float32 or better under every dtype policy
-    and rounded once. Masks pass through.
+    The numbers of `PositionalEncoding1D`, in `(batch, channels, x)`, whatever
+    `keras.config.image_data_format()` says.
 
     Args:
-        channels: Integer or `None`. Channels that the encoding is made for. An input
-            with fewer gets the first ones; one with more gets the `P` that there
-            are, with a warning. `None` means each input's own number. Defaults to
-            `None`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
-        max_wavelength: Float. The base of the geometric series of wavelengths, in
-            units of `2 * pi` positions. Positive. Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
-            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
-            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
-            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
-            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
-            policy.
+        channels: Integer or `None`. Channels that the encoding is made for. `None`
+            means each input's own number. Defaults to `None`.
+        dtype_override: Another name of `dtype`, for code that was written for
+            `positional-encodings`. Defaults to `None`.
+        **kwargs: The options of `PositionalEncoding` but for `data_format`, and base
+            layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x)`, of any dtype. Only its
-            shape matters.
-        start_index, positions: Where positions start to count, or the positions
-            themselves, as in `PositionalEncoding`.
+        inputs: Tensor of shape `(batch, channels, x)`, of any dtype. Only its shape matters.
+        start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
-        Tensor of the input's shape, but for channels that there are not, in the
-        layer's compute dtype.
+        Tensor of the input's shape, in the layer's compute dtype. It has fewer channels
+        if the encoding has fewer.
 
     Raises:
-        TypeError: If `channels` is no integer, or `max_wavelength` no number.
-        ValueError: If an argument has no valid value; when called, if the input
-            has another rank, has an unknown number of channels, or is sparse or ragged.
+        TypeError, ValueError: As `PositionalEncoding`.
 
     Example:
         >>> import numpy as np
@@ -603,51 +544,29 @@ class PositionalEncodingPermute1D(_FixedChannelsFirst):
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
 class PositionalEncodingPermute2D(_FixedChannelsFirst):
-    """Sinusoidal encoding of the positions of a plane, channels first.
+    """`PositionalEncoding2D` for a plane that has channels first.
 
-    With `P = 2 * ceil(channels / 4)` channels for each axis, for position `(x, y)` and
-    `i = 0 .. P/2 - 1`,
-
-        PE(2*i, x, y)         = sin(x / max_wavelength**(2*i / P))
-        PE(2*i + 1, x, y)     = cos(x / max_wavelength**(2*i / P))
-        PE(P + 2*i, x, y)     = sin(y / max_wavelength**(2*i / P))
-        PE(P + 2*i + 1, x, y) = cos(y / max_wavelength**(2*i / P))
-
-    cut to the number of channels: the numbers of `PositionalEncoding2D`, with the
-    channels first whatever `keras.config.image_data_format()` says. Positions count
-    from 0. The numbers are computed in float32 or better under every dtype policy
-    and rounded once. Masks pass through.
+    The numbers of `PositionalEncoding2D`, in `(batch, channels, x, y)`, whatever
+    `keras.config.image_data_format()` says.
 
     Args:
-        channels: Integer or `None`. Channels that the encoding is made for. An input
-            with fewer gets the first ones; one with more gets the `2 * P` that there
-            are, with a warning. `None` means each input's own number. Defaults to
-            `None`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
-        max_wavelength: Float, or one float for each axis. The base of the geometric
-            series of wavelengths, in units of `2 * pi` positions. Positive.
-            Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
-            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
-            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
-            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
-            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
-            policy.
+        channels: Integer or `None`. Channels that the encoding is made for. `None`
+            means each input's own number. Defaults to `None`.
+        dtype_override: Another name of `dtype`, for code that was written for
+            `positional-encodings`. Defaults to `None`.
+        **kwargs: The options of `PositionalEncoding` but for `data_format`, and base
+            layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x, y)`, of any dtype. Only its
-            shape matters.
-        start_index, positions: Where positions start to count, or the positions
-            themselves, as in `PositionalEncoding`.
+        inputs: Tensor of shape `(batch, channels, x, y)`, of any dtype. Only its shape matters.
+        start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
-        Tensor of the input's shape, but for channels that there are not, in the
-        layer's compute dtype.
+        Tensor of the input's shape, in the layer's compute dtype. It has fewer channels
+        if the encoding has fewer.
 
     Raises:
-        TypeError: If `channels` is no integer, or `max_wavelength` no number.
-        ValueError: If an argument has no valid value; when called, if the input
-            has another rank, has an unknown number of channels, or is sparse or ragged.
+        TypeError, ValueError: As `PositionalEncoding`.
 
     Example:
         >>> import numpy as np
@@ -667,53 +586,29 @@ class PositionalEncodingPermute2D(_FixedChannelsFirst):
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
 class PositionalEncodingPermute3D(_FixedChannelsFirst):
-    """Sinusoidal encoding of the positions of a volume or a video, channels first.
+    """`PositionalEncoding3D` for a volume that has channels first.
 
-    With `P = 2 * ceil(channels / 6)` channels for each axis, for position `(x, y, z)`
-    and `i = 0 .. P/2 - 1`,
-
-        PE(2*i, x, y, z)           = sin(x / max_wavelength**(2*i / P))
-        PE(2*i + 1, x, y, z)       = cos(x / max_wavelength**(2*i / P))
-        PE(P + 2*i, x, y, z)       = sin(y / max_wavelength**(2*i / P))
-        PE(P + 2*i + 1, x, y, z)   = cos(y / max_wavelength**(2*i / P))
-        PE(2*P + 2*i, x, y, z)     = sin(z / max_wavelength**(2*i / P))
-        PE(2*P + 2*i + 1, x, y, z) = cos(z / max_wavelength**(2*i / P))
-
-    cut to the number of channels: the numbers of `PositionalEncoding3D`, with the
-    channels first whatever `keras.config.image_data_format()` says. Positions count
-    from 0. The numbers are computed in float32 or better under every dtype policy
-    and rounded once. Masks pass through.
+    The numbers of `PositionalEncoding3D`, in `(batch, channels, x, y, z)`, whatever
+    `keras.config.image_data_format()` says.
 
     Args:
-        channels: Integer or `None`. Channels that the encoding is made for. An input
-            with fewer gets the first ones; one with more gets the `3 * P` that there
-            are, with a warning. `None` means each input's own number. Defaults to
-            `None`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
-        max_wavelength: Float, or one float for each axis. The base of the geometric
-            series of wavelengths, in units of `2 * pi` positions. Positive.
-            Defaults to `10000.0`.
-        **kwargs: The other options of `PositionalEncoding`: `endpoint`, `frequencies`,
-            `layout`, `cos_first`, `axis_order`, `split`, `remainder`, `offset`,
-            `scale`, `coordinate_range`, `align_corners`, `eps`, `grid` and
-            `prefix_tokens`; and base layer arguments such as `name` and `dtype`.
-            `dtype` takes a string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype
-            policy.
+        channels: Integer or `None`. Channels that the encoding is made for. `None`
+            means each input's own number. Defaults to `None`.
+        dtype_override: Another name of `dtype`, for code that was written for
+            `positional-encodings`. Defaults to `None`.
+        **kwargs: The options of `PositionalEncoding` but for `data_format`, and base
+            layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x, y, z)`, of any dtype. Only its
-            shape matters.
-        start_index, positions: Where positions start to count, or the positions
-            themselves, as in `PositionalEncoding`.
+        inputs: Tensor of shape `(batch, channels, x, y, z)`, of any dtype. Only its shape matters.
+        start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
-        Tensor of the input's shape, but for channels that there are not, in the
-        layer's compute dtype.
+        Tensor of the input's shape, in the layer's compute dtype. It has fewer channels
+        if the encoding has fewer.
 
     Raises:
-        TypeError: If `channels` is no integer, or `max_wavelength` no number.
-        ValueError: If an argument has no valid value; when called, if the input
-            has another rank, has an unknown number of channels, or is sparse or ragged.
+        TypeError, ValueError: As `PositionalEncoding`.
 
     Example:
         >>> import numpy as np

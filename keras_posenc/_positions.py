@@ -250,7 +250,7 @@ def checked_grid(
     if not whole or [*map(type, grid)].count(type(None)) > 1:
         rule = f"`grid` {kind}, one for each of the {rank} axes, and None at most once"
         raise _checks.refusal(rule, grid=received)
-    sizes = tuple(
+    sizes: tuple[Any, ...] = tuple(
         size if size is None else _checked_integer("grid", size, received, kind)
         for size in grid
     )

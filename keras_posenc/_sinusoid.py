@@ -42,7 +42,6 @@ class SinusoidEncoding(GridLayer):
         max_len: Integer. The longest sequence taken, in positions. Positive. Where a
             length is known only when a graph runs, the limit is not enforced, and
             the numbers are right all the same. Defaults to `5000`.
-        dtype_override: Another name of `dtype`. Defaults to `None`.
         **kwargs: Base layer arguments such as `name` and `dtype`. `dtype` takes a
             string, a NumPy, TensorFlow, torch or JAX dtype, or a dtype policy.
 

@@ -36,7 +36,7 @@ class Summer(EncodingLayer):
     Call arguments:
         inputs: Tensor of a shape that `penc` takes, of any dtype. Integers and
             booleans become numbers of the compute dtype.
-        start_index, positions: Passed on to `penc`, where they are given.
+        start_index, positions, grid: Passed on to `penc`, where they are given.
 
     Returns:
         Tensor of the input's shape, in the layer's compute dtype.
