@@ -375,7 +375,8 @@ class PositionalEncoding1D(_FixedRank):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, channels)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, x, channels)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -425,7 +426,8 @@ class PositionalEncoding2D(_FixedRank):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, y, channels)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, x, y, channels)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -475,7 +477,8 @@ class PositionalEncoding3D(_FixedRank):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, y, z, channels)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, x, y, z, channels)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -517,7 +520,8 @@ class PositionalEncodingPermute1D(_FixedChannelsFirst):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, channels, x)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -558,7 +562,8 @@ class PositionalEncodingPermute2D(_FixedChannelsFirst):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x, y)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, channels, x, y)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -600,7 +605,8 @@ class PositionalEncodingPermute3D(_FixedChannelsFirst):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x, y, z)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, channels, x, y, z)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
