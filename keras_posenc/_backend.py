@@ -526,6 +526,11 @@ def rounded(values: Any, dtype: str) -> Any:
     return values if dtype == precision_for(dtype) else ops.cast(values, dtype)
 
 
+def tensors_lose_digits() -> bool:
+    """Whether Keras rounds float64 when it makes a tensor of an array."""
+    return BACKEND == "jax"
+
+
 def available_dtype(dtype: str) -> str:
     """`dtype`, or float32 where there is no float64: JAX without its 64-bit mode.
 

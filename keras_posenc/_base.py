@@ -117,7 +117,8 @@ class EncodingLayer(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         # A map of policies may have one for the path of the layer, known from here on.
-        _dtypes.require_float(self.dtype_policy, self.compute_dtype, self.dtype_policy)
+        policy, quantized = self.dtype_policy, self.quantization_mode
+        _dtypes.require_float(self.compute_dtype, quantized, policy)
         self._check_built_shape(tuple(input_shape))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

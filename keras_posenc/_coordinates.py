@@ -93,8 +93,7 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
             self.build(values.shape)
         if not kwargs and _door.call_is_plain(self) and not _door.is_distributed():
             return self.call(values)
-        if self._call_is_ours:
-            # Keras would make a tensor of an array, which on JAX has float32 at best.
+        if self._call_is_ours and _backend.tensors_lose_digits():
             return super().__call__(inputs=HostValues(values), **kwargs)
         return super().__call__(values, **kwargs)
 

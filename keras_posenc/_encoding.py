@@ -27,10 +27,10 @@ class GridArguments(OptionArguments, total=False):
 def warn_of_unencoded_axes(layer: Any, channels: int) -> None:
     axes = unencoded_axes(layer._options, channels)
     if axes:
-        named = f"axes {', '.join(map(str, axes))}" if axes[1:] else f"axis {axes[0]}"
+        named = " and ".join(f"axis {axis}" for axis in axes)
         warn(
             f"{type(layer).__name__} has no channel for {named} of its "
-            f"{layer._options.rank}: positions along it are not encoded. "
+            f"{layer._options.rank}: positions there are not encoded. "
             f"Received: channels={channels}"
         )
 
@@ -156,6 +156,7 @@ class PositionalEncoding(FromPreset, GridLayer):
     """
 
     _known = ("channels", "data_format", "grid", "prefix_tokens", *OPTION_NAMES)
+    _has_just_warned = False
 
     @show_options
     def __init__(
@@ -202,7 +203,11 @@ class PositionalEncoding(FromPreset, GridLayer):
         shape, given = tuple(input_shape), self._options.channels
         placing = self._placing.for_call(shape, None, grid=())
         channels = placing.channels(shape)
-        if given is None:
+        encoded = self._options.encoded_channels(channels)
+        if encoded < channels:
+            self._warn_of_missing_channels(shape, encoded)
+            self._has_just_warned = True
+        elif given is None:
             warn_of_unencoded_axes(self, channels)
         elif channels < given:
             elsewhere = _channels_elsewhere(placing, shape, given)
@@ -245,6 +250,10 @@ class PositionalEncoding(FromPreset, GridLayer):
         }
 
     def _warn_of_missing_channels(self, shape: Shape, encoded: int) -> None:
+        # A call that builds the layer, or comes next, does not warn again.
+        if self._has_just_warned:
+            self._has_just_warned = False
+            return
         # Without the sizes: one text for all lengths, which Python shows once.
         placing, given = self._placing.for_call(shape, None, ()), self._options.channels
         elsewhere = _channels_elsewhere(placing, shape, given)
