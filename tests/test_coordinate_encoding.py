@@ -19,7 +19,9 @@ import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
 from helpers.hard_positions import TIMESTAMPS
-from helpers.position_cases import sample
+from helpers.position_cases import (
+    sample,
+)
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -570,3 +572,39 @@ def test_inputs_of_another_shape_are_refused_on_a_later_call():
     layer(np.zeros((4, 2)))
     with pytest.raises(ValueError, match="Received: inputs of shape"):
         layer(np.zeros((4, 3)))
+
+
+VALUES = {
+    "scalar": (1, np.array(3.5)),
+    "vector": (1, np.array([0.0, 1.0, -2.5, 999.0])),
+    "integers": (1, np.array([[0, 1], [65_536, -7]])),
+    "timestamps": (1, TIMESTAMPS[:6]),
+    "points": (2, np.array([[[0.25, 3.0], [-1.5, 40.0]]])),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_are_encoded(name: str):
+    rank, values = VALUES[name]
+    layer = kp.CoordinateEncoding(CHANNELS, rank)
+    coordinates = values[..., None] if rank == 1 else values
+    expected = reference.exact(coordinates, CHANNELS)
+    atol = COUNTING + abs(values).max() * 2.0**-52
+    assert_close(layer(values), expected, atol)
+    if name != "timestamps":  # float32 has none of their digits
+        assert_close(layer(to_tensor(values, "float32")), expected, atol)
+    assert layer.compute_output_shape(values.shape) == expected.shape
+
+
+def test_a_saved_model_encodes_values(tmp_path: Any):
+    inputs = keras.Input((), dtype="int32")
+    model = keras.Model(inputs, kp.CoordinateEncoding(CHANNELS, name="steps")(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    steps = np.array([0, 1, 1000], "int32")
+    assert_close(loaded.predict(steps, verbose=0), reference.exact_1d(steps, CHANNELS))
+
+
+def test_values_without_a_coordinate_for_each_axis_are_refused():
+    with pytest.raises(ValueError, match=r"`inputs` must have shape \(\.\.\., 2\)"):
+        kp.CoordinateEncoding(CHANNELS, 2)(np.zeros((3, 5)))
