@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
-from helpers.option_combinations import (
-    by_what_differs,
-)
+from helpers.option_combinations import by_what_differs
 
 INF, NAN = float("inf"), float("nan")
 HUGE = 10**400  # more than a float

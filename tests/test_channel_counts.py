@@ -12,10 +12,7 @@ import pytest
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.run_modes import (
-    BACKEND,
-    whole_torch_graph,
-)
+from helpers.run_modes import BACKEND, whole_torch_graph
 from helpers.tensors import to_numpy, zeros
 from helpers.tolerances import ROUNDING, SINGLE
 

@@ -19,9 +19,7 @@ import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
 from helpers.hard_positions import TIMESTAMPS
-from helpers.position_cases import (
-    sample,
-)
+from helpers.position_cases import sample
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -573,6 +571,8 @@ def test_inputs_of_another_shape_are_refused_on_a_later_call():
     with pytest.raises(ValueError, match="Received: inputs of shape"):
         layer(np.zeros((4, 3)))
 
+
+# Each kind of value.
 
 VALUES = {
     "scalar": (1, np.array(3.5)),

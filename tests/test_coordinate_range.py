@@ -10,9 +10,7 @@ import pytest
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.option_combinations import (
-    TWO_PI,
-)
+from helpers.option_combinations import TWO_PI
 from helpers.run_modes import (
     BACKEND,
     KNOWN,

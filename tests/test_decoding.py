@@ -8,13 +8,7 @@ import pytest
 import keras_posenc as kp
 from helpers import reference
 from helpers.internals import RECORD_BYTES, cache_limit, cached_bytes, limit_cache
-from helpers.position_cases import (
-    BATCH,
-    CHANNELS,
-    LENGTH,
-    NAMED,
-    counted_from,
-)
+from helpers.position_cases import BATCH, CHANNELS, LENGTH, NAMED, counted_from
 from helpers.tensors import scalar, zeros
 from helpers.tolerances import assert_close
 

@@ -13,9 +13,7 @@ from keras import ops
 
 import keras_posenc as kp
 from helpers.reference import exact_1d
-from helpers.run_modes import (
-    BACKEND,
-)
+from helpers.run_modes import BACKEND
 from helpers.tensors import dtype_of, to_numpy, to_tensor
 from helpers.tolerances import COUNTING
 

@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
-from helpers.run_modes import (
-    BACKEND,
-)
+from helpers.run_modes import BACKEND
 from helpers.tensors import to_tensor
 
 BAD_POSITIONS: dict[str, tuple[Any, str]] = {

@@ -12,11 +12,7 @@ import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
 from helpers.reference import exact_1d
-from helpers.run_modes import (
-    BACKEND,
-    KNOWN,
-    with_known_sizes,
-)
+from helpers.run_modes import BACKEND, KNOWN, with_known_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor
 from helpers.tolerances import COUNTING
 

@@ -10,12 +10,7 @@ import pytest
 import keras_posenc as kp
 from helpers import reference
 from helpers.hard_positions import integers
-from helpers.run_modes import (
-    KNOWN,
-    UNKNOWN,
-    open_graph,
-    with_known_sizes,
-)
+from helpers.run_modes import KNOWN, UNKNOWN, open_graph, with_known_sizes
 from helpers.tensors import to_numpy, to_tensor, zeros
 from helpers.tolerances import SINGLE
 

@@ -274,7 +274,7 @@ def test_a_model_keeps_its_positions_when_saved_and_cloned(kind: str, tmp_path: 
     assert_close(np.stack(found), encoding_at(REVERSED))
 
 
-# What are no positions.
+# Beside a start of 0, and in every layer.
 
 
 def test_the_start_0_beside_positions_is_accepted():

@@ -21,12 +21,7 @@ from helpers.position_cases import (
     each_sequence,
     encoding_at,
 )
-from helpers.run_modes import (
-    KNOWN,
-    UNKNOWN,
-    with_known_sizes,
-    with_unknown_sizes,
-)
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from helpers.tensors import to_numpy, to_tensor, zeros
 from helpers.tolerances import assert_close
 

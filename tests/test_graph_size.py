@@ -9,10 +9,7 @@ import keras
 import pytest
 
 import keras_posenc as kp
-from helpers.run_modes import (
-    BACKEND,
-    whole_torch_graph,
-)
+from helpers.run_modes import BACKEND, whole_torch_graph
 from helpers.tensors import normal, to_tensor
 
 LONG = (1, 65_536, 1024)

@@ -414,6 +414,9 @@ def test_a_grid_larger_than_one_table_is_exact():
     assert reference.grid_error(found) <= ROUNDING["float32"]
 
 
+# In both formats, alone and in a sum.
+
+
 def tokens_of(grid: list[int], prefix: int) -> np.ndarray:
     flat = reference.encode_2d(*grid, CHANNELS).reshape(-1, CHANNELS)
     return np.concatenate([np.zeros((prefix, CHANNELS)), flat])

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.layer_cases import BY_NAME
-from helpers.run_modes import (
-    BACKEND,
-    with_known_sizes,
-)
+from helpers.run_modes import BACKEND, with_known_sizes
 from helpers.tensors import normal, to_numpy, to_tensor
 from helpers.tolerances import SUM_ROUNDING
 
@@ -58,7 +55,7 @@ MAPPED = mapped()
     "name", ["2d", "permute1d", "sum-of-1d", "sum-of-permute2d", "sinusoid"]
 )
 @pytest.mark.parametrize("way", MAPPED)
-def test_for_each_of_several_batches(way: str, name: str):
+def test_a_mapped_layer_encodes_each_of_several_batches(way: str, name: str):
     case = BY_NAME[name]
     batches = normal(3, *case.shape)
     outputs = to_numpy(MAPPED[way](case.make())(to_tensor(batches)))

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.layer_cases import BY_NAME, Case, each_layer, open_shape
-from helpers.run_modes import (
-    KNOWN,
-    UNKNOWN,
-    with_known_sizes,
-    with_unknown_sizes,
-)
+from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from helpers.tensors import to_numpy, to_tensor
 from helpers.tolerances import COUNTING, SUM_ROUNDING
 

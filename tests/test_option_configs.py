@@ -116,7 +116,7 @@ def test_options_are_attributes(options: dict[str, Any]):
     assert json.loads(json.dumps(read)) == options
 
 
-# Values that are no values, and values that contradict each other.
+# What comes back: plain numbers, and words about a bad one.
 
 
 def test_a_config_with_a_bad_option_says_so():

@@ -21,13 +21,7 @@ from helpers.option_combinations import (
     in_silence,
     layer_for,
 )
-from helpers.run_modes import (
-    BACKEND,
-    KNOWN,
-    UNKNOWN,
-    open_graph,
-    with_known_sizes,
-)
+from helpers.run_modes import BACKEND, KNOWN, UNKNOWN, open_graph, with_known_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 from helpers.tolerances import DIVIDED, SINGLE, SUM_ROUNDING
 

@@ -26,9 +26,7 @@ from helpers.position_cases import (
     each_sequence,
     encoding_at,
 )
-from helpers.run_modes import (
-    BACKEND,
-)
+from helpers.run_modes import BACKEND
 from helpers.tensors import scalar, to_numpy, to_tensor, zeros
 from helpers.tolerances import assert_close
 

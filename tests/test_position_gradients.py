@@ -21,10 +21,7 @@ from helpers.position_cases import (
     each_sequence,
     encoding_at,
 )
-from helpers.run_modes import (
-    KNOWN,
-    with_known_sizes,
-)
+from helpers.run_modes import KNOWN, with_known_sizes
 from helpers.tensors import to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, assert_close
 

@@ -13,10 +13,7 @@ from keras import ops
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.position_cases import (
-    CHANNELS,
-    TABLE,
-)
+from helpers.position_cases import CHANNELS, TABLE
 from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, assert_close
@@ -353,6 +350,8 @@ def test_with_a_range_padding_may_be_between_integers():
     found = kp.positions_from_mask(mask, normalize=(0, 1), masked=-0.5)
     assert to_numpy(found).tolist() == [[0, 1, -0.5]]
 
+
+# Two rows and two planes, counted by hand.
 
 MASK = np.array([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]], bool)
 

@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
-from helpers.position_cases import (
-    BATCH,
-    CHANNELS,
-    LENGTH,
-    counted_from,
-)
-from helpers.tensors import scalar, zeros
+from helpers.position_cases import BATCH, CHANNELS, LENGTH, counted_from
+from helpers.tensors import scalar, to_numpy, zeros
 from helpers.tolerances import assert_close
 
 
@@ -81,3 +76,18 @@ def test_sinusoid_encoding_takes_any_start_that_only_the_graph_knows():
     layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
     outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=scalar(1000))
     assert_close(outputs, counted_from(1000))
+
+
+SINUSOID_ROWS = [
+    [0, 1, 0, 1, 0, 1, 0, 1],
+    [0.84147, 0.54030, 0.099833, 0.99500, 0.0099998, 0.99995, 0.001, 1.0],
+    [0.90930, -0.41615, 0.19867, 0.98007, 0.019999, 0.99980, 0.002, 1.0],
+]
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_sinusoid_encoding_rows_of_the_notebooks(batch: int):
+    outputs = kp.SinusoidEncoding(8)(np.zeros((batch, 3, 8), "float32"))
+    expected = np.broadcast_to(SINUSOID_ROWS, (batch, 3, 8))
+    # The rows of the notebooks are written with five digits.
+    np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=1e-5)

@@ -193,7 +193,7 @@ def test_a_model_keeps_the_start_of_a_tile_when_saved(tmp_path: Path):
     assert_close(outputs, reference.exact(tile_positions((3, 4), (10, -20)), CHANNELS))
 
 
-# What is no start.
+# By place, and in every layer.
 
 
 def test_the_start_may_be_passed_by_place():

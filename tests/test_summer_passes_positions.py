@@ -10,13 +10,7 @@ import pytest
 from keras import ops
 
 import keras_posenc as kp
-from helpers.position_cases import (
-    BATCH,
-    CHANNELS,
-    LENGTH,
-    STARTS,
-    counted_from,
-)
+from helpers.position_cases import BATCH, CHANNELS, LENGTH, STARTS, counted_from
 from helpers.tensors import scalar, to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, assert_close
 

@@ -12,10 +12,7 @@ import pytest
 import keras_posenc as kp
 from helpers import reference
 from helpers.layer_cases import BY_NAME, Case, open_shape
-from helpers.run_modes import (
-    BACKEND,
-    whole_torch_graph,
-)
+from helpers.run_modes import BACKEND, whole_torch_graph
 from helpers.tensors import normal, to_numpy, to_tensor
 from helpers.tolerances import COUNTING
 

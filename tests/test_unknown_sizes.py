@@ -12,11 +12,7 @@ import pytest
 import keras_posenc as kp
 from helpers import reference
 from helpers.layer_cases import ENCODERS, Case, each_layer, open_shape
-from helpers.run_modes import (
-    BACKEND,
-    UNKNOWN,
-    with_unknown_sizes,
-)
+from helpers.run_modes import BACKEND, UNKNOWN, with_unknown_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor
 from helpers.tolerances import COUNTING, SUM_ROUNDING
 
