@@ -20,6 +20,7 @@ from helpers import reference
 from helpers.gradients import gradient
 from helpers.hard_positions import TIMESTAMPS
 from helpers.position_cases import sample
+from helpers.reference import exact_gradient_1d
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -333,13 +334,6 @@ def test_a_layer_may_be_made_in_a_graph(mode: str):
 # Gradients.
 
 
-def slopes(values: np.ndarray) -> np.ndarray:
-    """Of the sum of the encoding of each: f * cos for a sine, -f * sin for a cosine."""
-    encoding = exact(values)
-    frequency = 10000.0 ** -(np.arange(CHANNELS // 2) / (CHANNELS // 2))
-    return ((encoding[..., 1::2] - encoding[..., 0::2]) * frequency).sum(axis=-1)
-
-
 @pytest.mark.parametrize("mode", KNOWN)
 def test_gradients_flow_to_values(mode: str):
     layer, values = coordinates(), sample((4,))
@@ -347,7 +341,7 @@ def test_gradients_flow_to_values(mode: str):
     found = gradient(with_known_sizes(layer, mode), to_tensor(values))
     # Frequencies that add up to 1.3, each for a sine and a cosine, both of which are
     # off by COUNTING; and sums of numbers below 2 are rounded.
-    assert_close(found, slopes(values), 2.6 * COUNTING + 2.0**-21)
+    assert_close(found, exact_gradient_1d(values, CHANNELS), 2.6 * COUNTING + 2.0**-21)
 
 
 # In models.

@@ -20,15 +20,19 @@ from helpers.run_modes import (
 )
 from helpers.tensors import to_numpy, to_tensor
 
-each_adder = pytest.mark.parametrize(
-    "name", ["sum-of-1d", "sum-of-3d", "sum-of-permute2d", "sinusoid"]
+each_summer = pytest.mark.parametrize(
+    "case",
+    [
+        BY_NAME[name]
+        for name in ("sum-of-1d", "sum-of-3d", "sum-of-permute2d", "sinusoid")
+    ],
+    ids=lambda case: case.name,
 )
 
 
-@each_adder
-def test_the_gradient_is_taken_where_the_encoding_is_added(name: str):
+@each_summer
+def test_the_gradient_is_taken_where_the_encoding_is_added(case: Case):
     """Of a square: twice the sum of input and encoding."""
-    case = BY_NAME[name]
     x, layer = case.inputs(), case.make()
     found = to_numpy(gradient(lambda x: layer(x) ** 2, to_tensor(x)))
     # A sum below 16 is rounded by 2^-21, and doubled.
@@ -57,9 +61,8 @@ def gradients_of_each(layer: keras.Layer, x: Any) -> Any:
     return tf.stack([row[i] for i, row in enumerate(tape.jacobian(squares, x))])
 
 
-@each_adder
-def test_the_gradient_of_each_example(name: str):
-    case = BY_NAME[name]
+@each_summer
+def test_the_gradient_of_each_example(case: Case):
     x = case.inputs()
     found = to_numpy(gradients_of_each(case.make(), to_tensor(x)))
     np.testing.assert_allclose(found, 2 * case.expected(x), rtol=0, atol=2.0**-19)
@@ -85,9 +88,8 @@ def forward_derivative(layer: keras.Layer, x: Any, tangent: Any) -> Any:
 @pytest.mark.filterwarnings(
     "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
 )
-@each_adder
-def test_the_forward_derivative_of_a_sum_is_its_tangent(name: str):
-    case = BY_NAME[name]
+@each_summer
+def test_the_forward_derivative_of_a_sum_is_its_tangent(case: Case):
     tangent = np.random.default_rng(8).normal(size=case.shape).astype("float32")
     found = forward_derivative(
         case.make(), to_tensor(case.inputs()), to_tensor(tangent)
@@ -107,16 +109,6 @@ def gradient_in(mode: str, case: Case, known: bool) -> Any:
     if BACKEND == "torch":  # whose graphs are of functions, not of their gradients
         return gradient(graph_of(layer), x)
     return graph_of(lambda x: gradient(layer, x))(x)
-
-
-each_summer = pytest.mark.parametrize(
-    "case",
-    [
-        BY_NAME[name]
-        for name in ("sum-of-1d", "sum-of-3d", "sum-of-permute2d", "sinusoid")
-    ],
-    ids=lambda case: case.name,
-)
 
 
 @each_summer

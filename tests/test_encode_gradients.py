@@ -11,19 +11,10 @@ from keras import ops
 import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
-from helpers.reference import exact_1d
+from helpers.reference import exact_1d, exact_gradient_1d
 from helpers.run_modes import BACKEND, KNOWN, with_known_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor
 from helpers.tolerances import COUNTING
-
-
-def exact_gradient(positions: np.ndarray, channels: int) -> np.ndarray:
-    """Of the sum of the encoding of each position: f * cos for a sine, -f * sin."""
-    encoding = exact_1d(positions, channels)
-    frequency = 10000.0 ** -(np.arange(channels // 2) / (channels // 2))
-    slopes = encoding[..., 1::2] - encoding[..., 0::2]
-    return (slopes * frequency).sum(axis=-1)
-
 
 REAL = np.array([0.0, 0.5, -3.75, 1000.125, -50_000.5, 1e6], "float32")
 # What is off by COUNTING is multiplied with frequencies of 1, 1/10, 1/100, ... and so
@@ -43,7 +34,7 @@ def test_gradients_flow_to_real_positions(mode: str):
         found = with_known_sizes(lambda x: gradient(encode, x), mode)(x)
     assert dtype_of(found) == "float32"
     np.testing.assert_allclose(
-        to_numpy(found), exact_gradient(REAL, 8), rtol=0, atol=GRADIENT
+        to_numpy(found), exact_gradient_1d(REAL, 8), rtol=0, atol=GRADIENT
     )
 
 
@@ -52,7 +43,7 @@ def test_gradients_flow_to_positions_of_few_digits(dtype: str):
     x = to_tensor(REAL / 20, dtype)
     found = gradient(lambda positions: kp.encode(positions, 8), x)
     assert dtype_of(found) == dtype
-    expected = exact_gradient(to_numpy(x), 8)
+    expected = exact_gradient_1d(to_numpy(x), 8)
     unit = 2.0 * reference.half_a_unit(expected, dtype)  # each sum may round up
     assert (np.abs(to_numpy(found) - expected) <= unit + GRADIENT).all()
 
@@ -61,7 +52,7 @@ def test_gradients_flow_to_every_axis():
     positions = np.stack([REAL, REAL[::-1]], axis=-1)
     found = gradient(lambda p: kp.encode(p, 16, rank=2), to_tensor(positions))
     np.testing.assert_allclose(
-        to_numpy(found), exact_gradient(positions, 8), rtol=0, atol=GRADIENT
+        to_numpy(found), exact_gradient_1d(positions, 8), rtol=0, atol=GRADIENT
     )
 
 
@@ -74,7 +65,7 @@ if BACKEND != "jax":
         )
         np.testing.assert_allclose(
             to_numpy(found),
-            exact_gradient(positions, 8),
+            exact_gradient_1d(positions, 8),
             rtol=0,
             atol=2.0**-52 * 50_000,  # of the position: a rounding of its angle
         )
@@ -95,7 +86,7 @@ if BACKEND == "torch":
         with torch.autocast("cpu", torch.bfloat16):
             found = gradient(lambda p: kp.encode(p, 8), to_tensor(REAL))
         np.testing.assert_allclose(
-            to_numpy(found), exact_gradient(REAL, 8), rtol=0, atol=GRADIENT
+            to_numpy(found), exact_gradient_1d(REAL, 8), rtol=0, atol=GRADIENT
         )
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

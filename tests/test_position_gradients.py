@@ -19,19 +19,11 @@ from helpers.position_cases import (
     PLANES,
     Sequence,
     each_sequence,
-    encoding_at,
 )
+from helpers.reference import exact_gradient_1d
 from helpers.run_modes import KNOWN, with_known_sizes
 from helpers.tensors import to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, assert_close
-
-
-def slopes(positions: np.ndarray) -> np.ndarray:
-    """Of the sum of the encoding of each: f * cos for a sine, -f * sin for a cosine."""
-    encoding = encoding_at(positions)
-    frequency = 10000.0 ** -(np.arange(CHANNELS // 2) / (CHANNELS // 2))
-    return ((encoding[..., 1::2] - encoding[..., 0::2]) * frequency).sum(axis=-1)
-
 
 # Frequencies of 1, 1/10, 1/100, 1/1000, each for a sine and a cosine, both of which are
 # off by COUNTING; and sums of numbers below 2 are rounded.
@@ -46,14 +38,14 @@ def test_gradients_flow_to_positions(case: Sequence, mode: str):
     function = with_known_sizes(lambda p: layer(x, positions=p), mode)
     given = GIVEN["real-for-each"].astype("float32")
     found = gradient(function, to_tensor(given))
-    assert_close(found, slopes(given), SLOPE_ERROR)
+    assert_close(found, exact_gradient_1d(given, CHANNELS), SLOPE_ERROR)
 
 
 def test_gradients_of_shared_positions_add_up_over_the_batch():
     layer = kp.PositionalEncoding1D(CHANNELS)
     given, x = GIVEN["real"].astype("float32"), zeros(BATCH, LENGTH, CHANNELS)
     found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
-    assert_close(found, BATCH * slopes(given), BATCH * SLOPE_ERROR)
+    assert_close(found, BATCH * exact_gradient_1d(given, CHANNELS), BATCH * SLOPE_ERROR)
 
 
 def test_gradients_flow_to_positions_of_a_plane():
@@ -63,7 +55,7 @@ def test_gradients_flow_to_positions_of_a_plane():
         zeros(2, *PLANE_SIZES, 2 * CHANNELS),
     )
     found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
-    assert_close(found, slopes(given), SLOPE_ERROR)
+    assert_close(found, exact_gradient_1d(given, CHANNELS), SLOPE_ERROR)
 
 
 def test_positions_can_be_learned():
