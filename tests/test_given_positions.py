@@ -22,6 +22,7 @@ from helpers.position_cases import (
     LENGTH,
     NAMED,
     OF_PLANES,
+    PLANE,
     PLANE_SIZES,
     PLANE_TABLE,
     PLANES,
@@ -283,19 +284,16 @@ def test_the_start_0_beside_positions_is_accepted():
     assert_close(layer(x, start_index=0, positions=REVERSED), encoding_at(REVERSED))
 
 
-over_layers = pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-
-BACKWARDS = np.arange(LENGTH)[::-1].copy()
 FEW_POSITIONS = {
-    "integers": BACKWARDS,
-    "negative": BACKWARDS - 3,
+    "integers": REVERSED,
+    "negative": REVERSED - 3,
     "repeated": np.array([5, 5, 5, 0, 0, 900]),
-    "of-each-element": np.stack([BACKWARDS, BACKWARDS + 1, BACKWARDS + 900]),
-    "real": BACKWARDS / 4 + 100,
+    "of-each-element": np.stack([REVERSED, REVERSED + 1, REVERSED + 900]),
+    "real": REVERSED / 4 + 100,
 }
 
 
-@over_layers
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
 @pytest.mark.parametrize("as_tensor", [False, True])
 @pytest.mark.parametrize("given", FEW_POSITIONS)
 def test_positions_of_a_sequence_are_encoded(given: str, as_tensor: bool, name: str):
@@ -321,13 +319,10 @@ def test_timestamps_of_every_layer_keep_their_fractions(name: str):
         assert_close(outputs, expected, COUNTING + 2e9 * 2.0**-52)
 
 
-GRID = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), -1)
-
-
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("batched", [False, True])
 def test_a_plane_of_either_format_is_encoded(batched: bool, channels_first: bool):
-    positions = np.stack([GRID, GRID + 7]) if batched else GRID
+    positions = np.stack([PLANE, PLANE + 7]) if batched else PLANE
     expected = [
         PLANE_TABLE[:3, :4],
         PLANE_TABLE[7:10, 7:11] if batched else PLANE_TABLE[:3, :4],

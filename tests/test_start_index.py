@@ -205,11 +205,6 @@ def test_the_start_may_be_passed_by_place():
         layer(zeros(BATCH, LENGTH, CHANNELS), 5, start_index=6)
 
 
-over_layers = pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-
-
-# start_index.
-
 START_FORMS = {
     "int": (4, [4] * BATCH),
     "NumPy-int": (np.int64(4), [4] * BATCH),
@@ -220,7 +215,7 @@ START_FORMS = {
 }
 
 
-@over_layers
+@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
 @pytest.mark.parametrize("form", START_FORMS)
 def test_start_index_in_any_form(form: str, name: str):
     given, starts = START_FORMS[form]
@@ -261,9 +256,6 @@ def test_a_tile_of_either_format_starts_elsewhere(
     else:
         layer, x = kp.PositionalEncoding2D(CHANNELS), IMAGE
     assert_close(layer(to_tensor(x), start_index=start), expected)
-
-
-# positions.
 
 
 def test_a_saved_model_keeps_its_start(tmp_path: Any):

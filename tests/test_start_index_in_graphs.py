@@ -35,7 +35,7 @@ from helpers.run_modes import (
 from helpers.tensors import scalar, to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, assert_close
 
-# Graphs.
+# Sizes that are known.
 
 TRACED = {
     "scalar": ([1, 9, -30], lambda start: start),
