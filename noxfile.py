@@ -176,7 +176,16 @@ def wheel(session: nox.Session) -> None:
 
 
 # One for the names, and one for each kind of thing that can be packed or forgotten.
-PACKED = ("api", "golden", "golden_saved", "migration", "presets", "table")
+PACKED = (
+    "docstrings",
+    "golden",
+    "golden_saved",
+    "imports",
+    "migration",
+    "presets",
+    "public_names",
+    "table",
+)
 
 # No file is to be larger than 200 kB: the sources are 45 at most, a picture that was
 # packed by mistake would be more.

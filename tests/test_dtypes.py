@@ -230,3 +230,9 @@ def test_a_bfloat16_layer_leaves_a_float32_layer_exact():
     kp.PositionalEncoding1D(16, dtype="bfloat16")(inputs)
     outputs = to_numpy(kp.PositionalEncoding1D(16, dtype="float32")(inputs))[0]
     assert np.abs(outputs - reference.encode_1d(300, 16)).max() <= ROUNDING["float32"]
+
+
+def test_complex_inputs_are_refused():
+    x = keras.ops.cast(keras.ops.zeros((1, 3, 4)), "complex64")
+    with pytest.raises(TypeError, match=r"expects real numbers .* dtype .*complex64"):
+        kp.Summer(kp.PositionalEncoding1D(4))(x)

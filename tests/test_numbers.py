@@ -211,21 +211,6 @@ def test_channels_none_follows_each_input():
     )
 
 
-SINUSOID_ROWS = [
-    [0, 1, 0, 1, 0, 1, 0, 1],
-    [0.84147, 0.54030, 0.099833, 0.99500, 0.0099998, 0.99995, 0.001, 1.0],
-    [0.90930, -0.41615, 0.19867, 0.98007, 0.019999, 0.99980, 0.002, 1.0],
-]
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-def test_sinusoid_encoding_rows_of_the_notebooks(batch: int):
-    outputs = kp.SinusoidEncoding(8)(np.zeros((batch, 3, 8), "float32"))
-    expected = np.broadcast_to(SINUSOID_ROWS, (batch, 3, 8))
-    # The rows of the notebooks are written with five digits.
-    np.testing.assert_allclose(to_numpy(outputs), expected, rtol=0, atol=1e-5)
-
-
 def test_channels_last_is_the_default_whatever_keras_is_told():
     before = keras.config.image_data_format()
     keras.config.set_image_data_format("channels_first")

@@ -18,9 +18,14 @@ from matplotlib.colors import to_rgb, to_rgba
 
 import keras_posenc as kp
 from helpers import reference
+from helpers.docstrings import (
+    documented,
+    documented_defaults,
+    sections,
+    without_required,
+)
+from helpers.docstrings import written_arguments as arguments
 from keras_posenc import plot
-from test_api import documented, documented_defaults, sections, without_required
-from test_api import written_arguments as arguments
 
 mpl.use("agg")  # needs no display
 

@@ -23,7 +23,7 @@ from helpers.run_modes import BACKEND
 from helpers.tensors import dtype_of, to_numpy, to_tensor
 from helpers.tolerances import COUNTING, ROUNDING
 
-# Few channels leave an axis without one: tests/test_shapes.py checks the warning.
+# Few channels leave an axis without one: test_silent_axes.py checks the warning.
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.* has no channel for axis .* not encoded:UserWarning"
 )

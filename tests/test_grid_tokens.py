@@ -412,3 +412,47 @@ def test_a_grid_larger_than_one_table_is_exact():
     outputs = to_numpy(layer(zeros(1, 1 + math.prod(grid), 128)))
     found = outputs[0, 1:].reshape(*grid, 128)
     assert reference.grid_error(found) <= ROUNDING["float32"]
+
+
+# In both formats, alone and in a sum.
+
+
+def tokens_of(grid: list[int], prefix: int) -> np.ndarray:
+    flat = reference.encode_2d(*grid, CHANNELS).reshape(-1, CHANNELS)
+    return np.concatenate([np.zeros((prefix, CHANNELS)), flat])
+
+
+@pytest.mark.parametrize("prefix", [0, 2])
+@pytest.mark.parametrize("summed", [False, True])
+@pytest.mark.parametrize("channels_first", [False, True])
+def test_grid_tokens_of_either_format_are_encoded_in_every_way(
+    channels_first: bool, summed: bool, prefix: int
+):
+    layer = kp.PositionalEncoding2D(
+        CHANNELS,
+        grid=[3, 4],
+        prefix_tokens=prefix,
+        data_format="channels_first" if channels_first else "channels_last",
+    )
+    layer = kp.Summer(layer) if summed else layer
+    x, expected = (
+        np.zeros((2, prefix + 12, CHANNELS), "float32"),
+        tokens_of([3, 4], prefix),
+    )
+    if channels_first:
+        x, expected = x.transpose(0, 2, 1), expected.T
+    for _ in range(2):  # the second from what was kept
+        assert_close(layer(to_tensor(x)), expected)
+    model = keras.Sequential([keras.Input(x.shape[1:]), layer])
+    assert_close(model.predict(x, verbose=0), expected)
+    clone = type(layer).from_config(layer.get_config())
+    assert clone.get_config() == layer.get_config()
+    assert_close(clone(to_tensor(x)), expected)
+
+
+def test_two_grids_of_as_many_tokens_are_told_apart():
+    x = to_tensor(np.zeros((1, 12, CHANNELS), "float32"))
+    for grid in ([3, 4], [2, 6]):
+        assert_close(
+            kp.PositionalEncoding2D(CHANNELS, grid=grid)(x), tokens_of(grid, 0)
+        )

@@ -1,4 +1,4 @@
-"""Dtype policies, casts and quantization of whole models: what reaches the encoding."""
+"""Policies of Keras, global, of a layer and of a map, decide the precision."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
-from packaging.version import Version
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.layer_cases import LAYERS, SUMMERS, Case, bound, each_layer, each_summer
-from helpers.run_modes import BACKEND, with_known_sizes, with_unknown_sizes
-from helpers.tensors import available, dtype_of, to_numpy, to_tensor
+from helpers.layer_cases import Case, bound, each_layer
+from helpers.tensors import available, dtype_of, to_numpy
 from helpers.tolerances import COMPUTED, HALF_UNIT, assert_within
 
 POLICIES = {
@@ -216,182 +214,3 @@ def test_an_entry_of_a_policy_map_that_is_no_float_is_refused(
     global_policy(map_of(places=policy))
     with pytest.raises(ValueError, match="`dtype` must be a floating-point dtype"):
         make(8, name="places")(np.zeros((1, 4, 8), "float32"))
-
-
-# Quantized models: the layers have nothing to quantize.
-
-# Keras says so of each layer that it leaves as it is, its own `InputLayer` too.
-leaves_some = pytest.mark.filterwarnings(
-    "ignore:Layer .* does not have a `quantize` method implemented:UserWarning"
-)
-
-
-def two_outputs(case: Case) -> keras.Model:
-    """What the layer under test returns, and what a `Dense` makes of that."""
-    keras.utils.set_random_seed(0)
-    inputs = keras.Input(case.shape[1:])
-    encoded = case.make(name="places")(inputs)
-    return keras.Model(inputs, [encoded, keras.layers.Dense(4)(encoded)])
-
-
-@leaves_some
-@pytest.mark.parametrize(
-    "name", ["2d", "permute1d", "sum-of-1d", "sum-of-permute2d", "sinusoid"]
-)
-def test_a_quantized_model_leaves_the_layers(name: str):
-    case = next(case for case in LAYERS if case.name == name)
-    model, x = two_outputs(case), case.inputs()
-    layer, (kernel, bias) = model.get_layer("places"), model.get_weights()
-    config = layer.get_config()
-    encoded, outputs = model.predict(x, verbose=0)
-    model.quantize("int8")
-    encoded_then, outputs_then = model.predict(x, verbose=0)
-    np.testing.assert_array_equal(encoded_then, encoded)
-    assert layer.get_config() == config
-    assert layer.quantization_mode is None
-    assert model.layers[-1].quantization_mode == "int8"
-    # 127 steps up to the largest weight of a column and the largest input of a row:
-    # each is off by half a step at most.
-    kernel_off = np.abs(kernel).max(axis=0) / 254
-    inputs_off = np.abs(encoded).max(axis=-1, keepdims=True) / 254
-    bounds = (
-        np.abs(encoded).sum(axis=-1, keepdims=True) * kernel_off
-        + inputs_off * np.abs(kernel).sum(axis=0)
-        + len(kernel) * inputs_off * kernel_off
-    )
-    difference = np.abs(outputs_then - outputs)
-    assert difference.max() > 0  # something was quantized
-    # Keras scales in float32, and divides by a number that it adds 1e-7 to.
-    assert (difference <= bounds * 1.001 + 1e-5).all()
-    assert (np.abs(outputs - encoded @ kernel - bias) <= 1e-5).all()
-
-
-INT4 = pytest.mark.skipif(
-    Version(keras.__version__) < Version("3.11"), reason="Keras 3.11 brought int4."
-)
-
-
-@leaves_some
-@pytest.mark.parametrize("mode", [pytest.param("int4", marks=INT4), "float8"])
-def test_other_quantizations_leave_the_layers(mode: str):
-    case = next(case for case in SUMMERS if case.name == "sum-of-2d")
-    model, x = two_outputs(case), case.inputs()
-    encoded = model.predict(x, verbose=0)[0]
-    model.quantize(mode)
-    np.testing.assert_array_equal(model.predict(x, verbose=0)[0], encoded)
-    assert model.get_layer("places").quantization_mode is None
-
-
-@leaves_some
-def test_a_quantized_model_comes_back_from_a_file(tmp_path: Path):
-    case = next(case for case in SUMMERS if case.name == "sum-of-permute2d")
-    model = two_outputs(case)
-    model.quantize("int8")
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    found, expected = (m.predict(case.inputs(), verbose=0) for m in (loaded, model))
-    np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_array_equal(found[1], expected[1])
-
-
-@leaves_some
-def test_a_foreign_layer_in_a_summer_is_quantized():
-    inputs = keras.Input((6, 16))
-    summer = kp.Summer(keras.layers.Dense(16))
-    model = keras.Model(inputs, summer(inputs))
-    x = np.random.default_rng(0).normal(size=(3, 6, 16)).astype("float32")
-    before = model.predict(x, verbose=0)
-    model.quantize("int8")
-    assert summer.penc.quantization_mode == "int8"
-    difference = np.abs(model.predict(x, verbose=0) - before)
-    assert 0 < difference.max() < 0.1  # of 16 products of some 0.25 * 127 / 254
-
-
-if BACKEND == "torch":
-    import torch
-
-    CASTS = {
-        "to": lambda model: model.to(torch.bfloat16),
-        "half": lambda model: model.half(),
-        "bfloat16": lambda model: model.bfloat16(),
-        "double": lambda model: model.double(),
-    }
-
-    @each_layer
-    @pytest.mark.parametrize("cast", CASTS)
-    @pytest.mark.parametrize("called", [False, True], ids=["new", "called"])
-    def test_a_cast_of_a_torch_model_changes_no_layer(
-        case: Case, cast: str, called: bool
-    ):
-        """Nothing of the layers can be cast: neither their numbers nor their dtype."""
-        model = torch.nn.Sequential(case.make())
-        x = to_tensor(case.inputs())
-        if called:
-            model(x)
-        CASTS[cast](model)
-        outputs = model(x)
-        assert outputs.dtype == torch.float32
-        expected = case.expected(case.inputs())
-        assert_within(outputs, expected, bound(case, case.inputs(), "float32"))
-        assert list(model.state_dict()) == []
-
-    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-    @each_summer
-    def test_inputs_of_a_model_that_was_cast_are_added_in_float32(
-        case: Case, dtype: torch.dtype
-    ):
-        model = torch.nn.Sequential(case.make()).to(dtype)
-        x = to_tensor(case.inputs()).to(dtype)
-        outputs = model(x)
-        assert outputs.dtype == torch.float32
-        given = to_numpy(x)
-        assert_within(outputs, case.expected(given), bound(case, given, "float32"))
-
-    def test_a_keras_model_that_was_cast_keeps_its_encoding():
-        inputs = keras.Input((6, 16))
-        dense = keras.layers.Dense(16, name="dense")
-        summer = kp.Summer(kp.PositionalEncoding1D(16))
-        model = keras.Model(inputs, [dense(inputs), summer(inputs)])
-        model.to(torch.bfloat16)
-        assert {weight.dtype for weight in model.parameters()} == {torch.bfloat16}
-        _, outputs = model(torch.zeros(1, 6, 16))
-        table = reference.encode_1d(6, 16)
-        np.testing.assert_allclose(to_numpy(outputs)[0], table, rtol=0, atol=2e-7)
-
-    # What torch casts by itself are products of matrices and the like, before a layer
-    # and in it: the latter has none.
-    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-    @pytest.mark.parametrize("mode", ["eager", "dynamo", "unknown"])
-    @pytest.mark.parametrize("name", ["1d", "sum-of-permute2d"])
-    def test_autocast_leaves_layers_as_they_are(
-        name: str, mode: str, dtype: torch.dtype
-    ):
-        case = next(case for case in LAYERS if case.name == name)
-        layer, last = case.make(), case.shape[-1]
-        linear = torch.nn.Linear(last, last)
-        layer(to_tensor(case.inputs()))  # torch cannot build a layer in a graph
-
-        def function(x: Any) -> Any:
-            product = linear(x)
-            return product, layer(product)
-
-        graph = (
-            with_unknown_sizes(function, "dynamo", ())
-            if mode == "unknown"
-            else with_known_sizes(function, mode)
-        )
-        with torch.autocast("cpu", dtype):
-            product, outputs = graph(to_tensor(case.inputs()))
-        assert product.dtype == dtype
-        assert outputs.dtype == torch.float32
-        given = to_numpy(product.detach())
-        bounds = bound(case, given, "float32")
-        assert_within(outputs.detach(), case.expected(given), bounds)
-
-    def test_gradients_under_autocast_are_one():
-        layer = kp.Summer(kp.PositionalEncoding1D(16))
-        x = torch.randn(2, 6, 16, requires_grad=True)
-        with torch.autocast("cpu", torch.bfloat16):
-            layer(x).sum().backward()
-        assert x.grad is not None
-        assert (x.grad == 1).all()
