@@ -184,7 +184,7 @@ def all_backends(session: nox.Session) -> None:
         "tests/all_backends",
         "tests/docs/test_data_examples.py",
         "--numprocesses=2",
-        "--dist=worksteal",
+        "--dist=loadfile",  # what the tests of a file compare is made once for all
         *session.posargs,
     )
 
