@@ -11,6 +11,7 @@ from typing import Any
 
 import keras
 import pytest
+
 from helpers.keras_call_hashes import READ, functions, unread
 
 BACKEND = keras.backend.backend()
