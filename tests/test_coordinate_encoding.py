@@ -446,7 +446,7 @@ CONFIGS: dict[str, Callable[[], Any]] = {
         rank=2, max_wavelength=(100.0, 50.0), layout="freq phase axis", cos_first=True
     ),
     "frequencies": lambda: coordinates(frequencies=np.arange(6.0), scale=np.float32(2)),
-    "override": lambda: coordinates(dtype_override="float16"),
+    "half": lambda: coordinates(dtype="float16"),
 }
 
 
