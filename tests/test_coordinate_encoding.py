@@ -143,8 +143,9 @@ def test_what_goes_through_keras_keeps_its_digits(form: str):
     layer = coordinates(activity_regularizer="l2")
     for _ in range(2):
         assert_close(layer(FORMS[form]), exact(FORMS[form]))
-    exactly = kp.encode(TIMESTAMPS, CHANNELS)
-    np.testing.assert_array_equal(to_numpy(layer(TIMESTAMPS)), to_numpy(exactly))
+    # Keras makes tensors of arrays, which are not computed in the same way.
+    exactly = to_numpy(kp.encode(TIMESTAMPS, CHANNELS))
+    np.testing.assert_allclose(to_numpy(layer(TIMESTAMPS)), exactly, atol=COUNTING)
 
 
 @pytest.mark.parametrize("form", FORMS)
