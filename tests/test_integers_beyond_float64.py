@@ -99,10 +99,10 @@ LARGE_STARTS = {
     "tensor": lambda: to_tensor(np.array(STARTS, "int32"), "int32"),
     "tensors": lambda: [scalar(start) for start in STARTS],
 }
-LAYERS = {
+LAYERS: dict[str, Any] = {
     "1d": lambda: kp.PositionalEncoding1D(CHANNELS),
     "sum-of-1d": lambda: kp.Summer(kp.PositionalEncoding1D(CHANNELS)),
-    "sinusoid": lambda: kp.SinusoidEncoding(CHANNELS, 2**33),
+    "sinusoid": lambda: kp.SinusoidEncoding(CHANNELS, 10**9),
 }
 # Turns that float64 knows to 2**-21, and a table of float64 angles to as much.
 ERROR = 2e-7 + 2.0**-20
