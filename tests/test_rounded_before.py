@@ -184,13 +184,12 @@ def test_positions_that_come_first_warn_of_nothing(
         )
 
 
+# The others say, or see to it, that they make real numbers of integers.
 @each_mixed_policy
-@each_layer_before
+@pytest.mark.parametrize("before", ["Flatten", "Reshape", "Identity"])
 def test_integers_are_not_rounded_and_warn_of_nothing(
     before: str, policy: str, global_policy: Any
 ):
-    if before in ("Rescaling", "Activation"):
-        pytest.skip("It makes real numbers of integers by itself.")
     global_policy(policy)
     inputs = keras.Input((1,), dtype="int32")
     with warnings.catch_warnings():

@@ -130,10 +130,10 @@ def test_time_distributed_infers_without_a_word(name: str):
 
 UNENCODED: dict[str, tuple[Callable[[], Any], str]] = {
     "one": (lambda: kp.PositionalEncoding2D(2), r"axis 1 of its 2"),
-    "two": (lambda: kp.PositionalEncoding3D(2), r"axes 1, 2 of its 3"),
-    "values": (lambda: kp.CoordinateEncoding(2, 3), r"axes 1, 2 of its 3"),
-    "split": (lambda: kp.PositionalEncoding3D(4, split=[0, 4, 0]), r"axes 0, 2 of"),
-    "many": (lambda: kp.CoordinateEncoding(2, 62), r"axes 1, 2, 3.*61"),
+    "two": (lambda: kp.PositionalEncoding3D(2), r"axis 1 and axis 2 of|axes 1, 2 of"),
+    "values": (lambda: kp.CoordinateEncoding(2, 3), r"axis 1 and axis 2 of|axes 1, 2 of"),
+    "split": (lambda: kp.PositionalEncoding3D(4, split=[0, 4, 0]), r"axis 0 and axis 2 of|axes 0, 2 of"),
+    "many": (lambda: kp.CoordinateEncoding(2, 62), r"axis.* 1\b.* 2\b.* 3\b.* 61 of its 62"),
 }
 
 
@@ -145,6 +145,6 @@ def test_one_warning_names_all_axes_without_a_channel(name: str):
         make()
     (found,) = caught
     assert issubclass(found.category, UserWarning)
-    assert len(str(found.message)) < 600
+    assert len(str(found.message)) < 1000  # with 61 axes
     with pytest.warns(UserWarning, match=words):
         make()
