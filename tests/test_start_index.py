@@ -19,12 +19,12 @@ from helpers.position_cases import (
     LENGTH,
     NAMED,
     PLANE_TABLE,
+    SEQUENCES,
     STARTS,
     TABLE,
     Sequence,
     X,
     counted_from,
-    each_sequence,
     tile_positions,
 )
 from helpers.tensors import dtype_of, scalar, to_numpy, to_tensor, zeros
@@ -140,9 +140,20 @@ def test_a_start_of_zeros_goes_with_a_range():
 
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("mixed", [False, True], ids=["pure", "mixed"])
-@each_sequence
+@pytest.mark.parametrize(
+    ("case", "mixed", "dtype"),
+    [(case, True, "bfloat16") for case in SEQUENCES]
+    + [
+        (NAMED["1d"], False, "bfloat16"),
+        (NAMED["sum-of-1d"], False, "float16"),
+        (NAMED["permute1d"], True, "float16"),
+    ],
+    ids=lambda value: (
+        {True: "mixed", False: "pure"}.get(value, value)
+        if isinstance(value, (bool, str))
+        else value.name
+    ),
+)
 def test_half_precision_rounds_the_encoding_and_not_the_start(
     case: Sequence, mixed: bool, dtype: str, tensor: bool
 ):
