@@ -64,8 +64,22 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["array", "tensor", "int-array", "int-tensor"])
-@pytest.mark.parametrize(("rank", "shape"), SHAPES, ids=str)
+def with_kind(case: Any, kind: str) -> Any:
+    values = getattr(case, "values", case)
+    return pytest.param(*values, kind, marks=getattr(case, "marks", ()))
+
+
+# JAX compiles every operation for each shape and dtype.
+@pytest.mark.parametrize(
+    ("rank", "shape", "kind"),
+    [with_kind(case, "tensor") for case in SHAPES]
+    + [
+        with_kind(case, kind)
+        for kind in ("array", "int-array", "int-tensor")
+        for case in ((1, ()), (1, (2, 3)), (2, (2, 3, 2)))
+    ],
+    ids=str,
+)
 def test_values_of_any_shape_are_encoded(rank: int, shape: tuple[int, ...], kind: str):
     values = np.random.default_rng(0).uniform(-900, 900, shape)
     values = values.astype("int32" if kind.startswith("int") else "float32")
