@@ -1,5 +1,5 @@
 // The encoding of a grid, in float64: what keras_posenc.sinusoidal_table computes.
-// tests/site compares the two. Names are those of the package (_options.py, _waves.py).
+// tests/site compares the two. Names are those of the package (_sinusoidal.py).
 "use strict";
 
 const encoding = (() => {
