@@ -113,12 +113,11 @@ def integer(name: str, value: Any) -> int:
 
 
 def integer_below(name: str, value: Any, limit: int) -> int:
-    def parse(value: Any) -> int:
-        count = index(value)
-        require(-limit < count < limit)
-        return count
-
-    return expect(name, value, f"an integer, less than {limit} from 0", parse)
+    number = integer(name, value)
+    if not -limit < number < limit:
+        kind = f"an integer, less than {limit} from 0"
+        raise ValueError(message(name, value, kind))
+    return number
 
 
 def positive_integer(name: str, value: Any, *, hint: str = "") -> int:

@@ -13,14 +13,13 @@ from helpers.option_combinations import by_what_differs
 
 INF, NAN = float("inf"), float("nan")
 HUGE = 10**400  # more than a float
-NUMBER_PER_AXIS = "must be a finite number, or one per axis"
-EACH_AXIS = "must be a number or hold one number for each of the 2 axes"
+NUMBER_PER_AXIS = "must be a finite number, or one for each of the 2 axes"
 TRUE_OR_FALSE = "must be True or False"
 LAYOUT = "must be 'interleaved', 'concatenated', or the words axis, freq and phase"
 REMAINDER = "must be one of 'truncate', 'pad', 'error'"
 FREQUENCIES = "must be a list of finite numbers, or one list for each of the 2 axes"
-ORDER = "must name each of the axes 0 to 1 once, or be None"
-SPLIT = "must hold an even number of channels, not negative, for each of the 2 axes"
+ORDER = "must be a list of the axes 0 to 1, each of them once, or None"
+SPLIT = "must be a list of even numbers, not negative, one for each of the 2 axes"
 RANGE = "must be a pair of finite numbers, the lower one first, or None"
 EPS = "must be a finite number, not negative"
 
@@ -47,7 +46,7 @@ BAD: list[tuple[str, Any, type[Exception], str]] = [
         ]
     ],
     *[
-        (name, value, ValueError, EACH_AXIS)
+        (name, value, ValueError, NUMBER_PER_AXIS)
         for name in ("offset", "scale")
         for value in ([], [1.0], [1.0, 2.0, 3.0])
     ],
@@ -174,33 +173,29 @@ TAKERS = {
 CONTRADICTIONS: list[tuple[dict[str, Any], str]] = [
     (
         {"frequencies": [1.0, 0.5], "max_wavelength": 20.0},
-        "`max_wavelength` must be left at its default, 10000.0, beside `frequencies`, "
-        "which takes its place. Received: max_wavelength=20.0",
+        "`max_wavelength` must be left out beside `frequencies`. "
+        "Received: max_wavelength=20.0",
     ),
     (
         {"frequencies": [[1.0, 0.5], [1.0, 0.5]], "max_wavelength": [20.0, 30.0]},
-        "`max_wavelength` must be left at its default, 10000.0, beside `frequencies`, "
-        "which takes its place. Received: max_wavelength=(20.0, 30.0)",
+        "`max_wavelength` must be left out beside `frequencies`. "
+        "Received: max_wavelength=(20.0, 30.0)",
     ),
     (
         {"frequencies": [1.0, 0.5], "endpoint": True},
-        "`endpoint` must be left at its default, False, beside `frequencies`, which "
-        "takes its place. Received: endpoint=True",
+        "`endpoint` must be left out beside `frequencies`. Received: endpoint=True",
     ),
     (
         {"align_corners": True},
-        "`align_corners` must be left at its default, False, beside no "
-        "`coordinate_range`, which it is about. Received: align_corners=True",
+        "`align_corners` needs `coordinate_range`. Received: align_corners=True",
     ),
     (
         {"eps": 1e-6},
-        "`eps` must be left at its default, 0.0, beside no `coordinate_range`, which "
-        "it is about. Received: eps=1e-06",
+        "`eps` needs `coordinate_range`. Received: eps=1e-06",
     ),
     (
         {"coordinate_range": [0, 1], "align_corners": True, "eps": 1e-6},
-        "`eps` must be left at its default, 0.0, beside `align_corners=True`, which "
-        "divides by n - 1. Received: eps=1e-06",
+        "`eps` must be left out beside `align_corners=True`. Received: eps=1e-06",
     ),
 ]
 

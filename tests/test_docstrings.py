@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 
 import pytest
 
@@ -15,7 +14,7 @@ from helpers.docstrings import (
     without_required,
     written_arguments,
 )
-from helpers.internals import WaveArguments, WaveOptions
+from helpers.internals import OPTION_NAMES, WaveOptions
 from helpers.public_names import CLASSES, FUNCTIONS
 
 TAKING_OPTIONS = [
@@ -24,20 +23,24 @@ TAKING_OPTIONS = [
     if inspect.getfullargspec(getattr(keras_posenc, name)).varkw
 ]
 
-USUAL = ["max_wavelength"]
+# Classes that take the options, and those of them that explain none.
+TAKING_ARGUMENTS = [
+    name
+    for name in CLASSES
+    if "PositionalEncoding" in name or name == "CoordinateEncoding"
+]
+POINTING = [name for name in TAKING_ARGUMENTS if name != "PositionalEncoding"]
 
 
 def arguments(cls: type) -> dict[str, object]:
-    """Argument -> default, of the constructor and of the options that it passes on."""
+    """Argument -> default, of those that the docstring of a class explains."""
     found = written_arguments(cls.__init__)
-    if issubclass(cls, keras_posenc.PositionalEncoding):
-        options = written_arguments(WaveOptions)
-        # The general class says what each means; the others, of the one most used.
-        names = [*options][2:] if cls is keras_posenc.PositionalEncoding else USUAL
-        found |= {name: options[name] for name in names}
     if cls is keras_posenc.PositionalEncoding:
-        found |= {"grid": None, "prefix_tokens": 0}
-    return found
+        return found
+    # The options are explained there alone.
+    general = written_arguments(keras_posenc.PositionalEncoding.__init__)
+    own = {"rank", "channels"}
+    return {k: v for k, v in found.items() if k in own or k not in general}
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -57,7 +60,7 @@ def test_docstring_of_a_function_lists_every_argument(name: str):
     ("name", "rest"),
     [
         *((name, "**options") for name in TAKING_OPTIONS),
-        ("CoordinateEncoding", "**kwargs"),
+        *((name, "**kwargs") for name in POINTING),
     ],
 )
 def test_docstring_says_where_the_options_are_explained(name: str, rest: str):
@@ -92,15 +95,11 @@ def test_docstring_of_a_function_has_every_section_in_order(name: str):
     ]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in CLASSES if "PositionalEncoding" in name]
-)
-def test_docstring_names_every_option(name: str):
-    text = inspect.getdoc(getattr(keras_posenc, name)) or ""
-    options = [*WaveArguments.__annotations__, "grid", "prefix_tokens"]
-    entries = r"`{0}`|^ +{0}: "
-    assert [
-        option
-        for option in options
-        if not re.search(entries.format(option), text, re.MULTILINE)
-    ] == []
+@pytest.mark.parametrize("name", TAKING_ARGUMENTS)
+def test_the_signature_of_a_class_shows_every_option(name: str):
+    cls = getattr(keras_posenc, name)
+    for signature in (inspect.signature(cls), inspect.signature(cls.__init__)):
+        shown = {k: parameter.default for k, parameter in signature.parameters.items()}
+        assert {option: shown[option] for option in OPTION_NAMES} == {
+            option: written_arguments(WaveOptions)[option] for option in OPTION_NAMES
+        }

@@ -16,7 +16,7 @@ import pytest
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.layer_cases import Case, bound, each_layer
+from helpers.layer_cases import LAYERS, SEVERAL, Case, bound, each_of_several
 from helpers.tensors import available, dtype_of, to_numpy
 from helpers.tolerances import COMPUTED, HALF_UNIT, assert_within
 
@@ -33,8 +33,17 @@ POLICIES = {
 # Policies, of everything and of a layer.
 
 
-@each_layer
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("case", "policy"),
+    [(case, "mixed_bfloat16") for case in LAYERS]
+    + [
+        (case, policy)
+        for policy in POLICIES
+        for case in SEVERAL
+        if policy != "mixed_bfloat16"
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 def test_a_global_policy_decides_the_precision(
     case: Case, policy: str, global_policy: Callable[[Any], None]
 ):
@@ -48,7 +57,7 @@ def test_a_global_policy_decides_the_precision(
 
 
 @pytest.mark.parametrize("global_", ["mixed_bfloat16", "float16"])
-@each_layer
+@each_of_several
 def test_a_layer_keeps_its_own_precision_in_a_model(
     case: Case, global_: str, global_policy: Callable[[Any], None]
 ):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
-from helpers.layer_cases import BY_NAME, Case, each_layer, open_shape
+from helpers.layer_cases import BY_NAME, Case, each_layer, each_of_several, open_shape
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -20,11 +20,6 @@ from helpers.run_modes import (
 )
 from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 
-# One of each kind in graphs, which are compiled for every shape.
-each_kind = pytest.mark.parametrize(
-    "name", ["1d", "permute2d", "sum-of-2d", "sinusoid"]
-)
-each_open_kind = pytest.mark.parametrize("name", ["1d", "sum-of-permute2d"])
 each_graph = pytest.mark.parametrize("mode", KNOWN[1:])
 
 
@@ -56,7 +51,7 @@ def assert_empty(outputs: Any, shape: tuple[int | None, ...]) -> None:
     assert dtype_of(outputs) == "bfloat16"
 
 
-@each_layer
+@each_of_several
 @each_empty
 def test_an_empty_input_gives_an_empty_output(
     empty: Callable[[Case], tuple[int, ...]], case: Case
@@ -70,8 +65,18 @@ def test_an_empty_input_gives_an_empty_output(
     )
 
 
-@each_kind
-@each_empty
+# One of each kind in graphs, which are compiled for every shape.
+@pytest.mark.parametrize(
+    ("name", "empty"),
+    [
+        ("1d", without_batch),
+        ("permute2d", without_positions),
+        ("sum-of-2d", without_anything),
+        ("sum-of-2d", without_positions),
+        ("sinusoid", without_batch),
+        ("sinusoid", without_positions),
+    ],
+)
 @each_graph
 def test_an_empty_input_gives_an_empty_output_in_a_graph(
     mode: str, empty: Callable[[Case], tuple[int, ...]], name: str
@@ -83,8 +88,10 @@ def test_an_empty_input_gives_an_empty_output_in_a_graph(
 
 if BACKEND != "jax":  # whose symbols stand for sizes from 1 on
 
-    @each_open_kind
-    @pytest.mark.parametrize("empty", [without_batch, without_positions])
+    @pytest.mark.parametrize(
+        ("name", "empty"),
+        [("1d", without_batch), ("sum-of-permute2d", without_positions)],
+    )
     @pytest.mark.parametrize("mode", UNKNOWN)
     def test_an_empty_input_gives_an_empty_output_where_no_size_is_known(
         mode: str, empty: Callable[[Case], tuple[int, ...]], name: str

@@ -42,7 +42,10 @@ def test_arrays_of_every_dtype(dtype: str):
     np.testing.assert_allclose(outputs, exact_1d(SMALL, 8), rtol=0, atol=COUNTING)
 
 
-@pytest.mark.parametrize("dtype", TENSOR_DTYPES)
+# Integers of every size are among the tensors at their ends, below.
+@pytest.mark.parametrize(
+    "dtype", [dtype for dtype in TENSOR_DTYPES if dtype in FLOATS or dtype == "int32"]
+)
 def test_tensors_of_every_dtype(dtype: str):
     outputs = to_numpy(kp.encode(to_tensor(np.array(SMALL), dtype), 8))
     np.testing.assert_allclose(outputs, exact_1d(SMALL, 8), rtol=0, atol=COUNTING)

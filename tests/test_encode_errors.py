@@ -21,7 +21,6 @@ BAD_POSITIONS: dict[str, tuple[Any, str]] = {
     "string": ("1", "<U1"),
     "list-of-strings": (["1", "22"], "<U2"),
     "bytes": (b"1", r"\|S1"),
-    "none": (None, "object"),
     "list-with-none": ([1, None], "object"),
     "mapping": ({"a": 1}, "object"),
     "fraction": (fractions.Fraction(1, 2), "object"),
@@ -41,6 +40,14 @@ def test_positions_that_are_no_numbers_are_refused(name: str):
         rf"Received: positions of dtype {dtype}$",
     ):
         kp.encode(positions, 8)
+
+
+def test_no_positions_are_refused():
+    message = (
+        r"^`positions` must be integers or real numbers\. Received: positions=None$"
+    )
+    with pytest.raises(TypeError, match=message):
+        kp.encode(None, 8)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "complex64"])

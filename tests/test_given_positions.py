@@ -27,6 +27,7 @@ from helpers.position_cases import (
     PLANE_TABLE,
     PLANES,
     REVERSED,
+    SEQUENCES,
     TABLE,
     Sequence,
     X,
@@ -48,9 +49,18 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("given", GIVEN)
-@each_sequence
+@pytest.mark.parametrize(
+    ("case", "given", "kind"),
+    [(NAMED["sum-of-1d"], given, kind) for given in GIVEN for kind in KINDS]
+    + [
+        (case, given, kind)
+        for case in SEQUENCES
+        if case.name != "sum-of-1d"
+        for given in ("integer", "real-for-each")
+        for kind in ("array", "tensor")
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 def test_positions_may_come_in_every_form(case: Sequence, given: str, kind: str):
     values = GIVEN[given]
     layer, x = case.make(), case.inputs()
@@ -129,9 +139,13 @@ def test_timestamps_are_not_rounded_to_half_precision(dtype: str):
 ODD = np.array([1001, 1003, 2049, 5, 77, 4097])
 
 
+@pytest.mark.parametrize(
+    ("case", "policy"),
+    [(case, "mixed_bfloat16") for case in SEQUENCES]
+    + [(NAMED["1d"], "mixed_float16"), (NAMED["sum-of-1d"], "bfloat16")],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 @pytest.mark.parametrize("kind", ["array", "list", "tensor", "real-tensor"])
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
-@each_sequence
 def test_positions_are_not_rounded(
     case: Sequence, policy: str, kind: str, global_policy: Any
 ):
@@ -284,41 +298,6 @@ def test_the_start_0_beside_positions_is_accepted():
     assert_close(layer(x, start_index=0, positions=REVERSED), encoding_at(REVERSED))
 
 
-FEW_POSITIONS = {
-    "integers": REVERSED,
-    "negative": REVERSED - 3,
-    "repeated": np.array([5, 5, 5, 0, 0, 900]),
-    "of-each-element": np.stack([REVERSED, REVERSED + 1, REVERSED + 900]),
-    "real": REVERSED / 4 + 100,
-}
-
-
-@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-@pytest.mark.parametrize("as_tensor", [False, True])
-@pytest.mark.parametrize("given", FEW_POSITIONS)
-def test_positions_of_a_sequence_are_encoded(given: str, as_tensor: bool, name: str):
-    positions = FEW_POSITIONS[given]
-    kind = "int32" if positions.dtype.kind == "i" else "float32"
-    outputs = NAMED[name].make()(
-        to_tensor(X), positions=to_tensor(positions, kind) if as_tensor else positions
-    )
-    assert_close(outputs, reference.exact_1d(positions, CHANNELS))
-
-
-STAMP_ROW = 1.7e9 + 0.5 * np.arange(LENGTH)
-
-
-@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sum-of-sum-of-1d", "sinusoid"])
-def test_timestamps_of_every_layer_keep_their_fractions(name: str):
-    layer = NAMED[name].make()
-    expected = reference.exact_1d(STAMP_ROW, CHANNELS)
-    # The first call builds the layer, by another way through Keras. Beyond 2^24 the
-    # reference is off by 2^-52 of the position.
-    for _ in range(2):
-        outputs = layer(to_tensor(X), positions=STAMP_ROW)
-        assert_close(outputs, expected, COUNTING + 2e9 * 2.0**-52)
-
-
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("batched", [False, True])
 def test_a_plane_of_either_format_is_encoded(batched: bool, channels_first: bool):
@@ -366,6 +345,6 @@ def test_a_saved_model_takes_positions_as_an_input(tmp_path: Any):
     model = keras.Model([inputs, positions], outputs)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
-    given = FEW_POSITIONS["of-each-element"].astype("int32")
+    given = np.stack([REVERSED, REVERSED + 1, REVERSED + 900]).astype("int32")
     for either in (model, loaded):
         assert_close(either.predict([X, given], verbose=0), TABLE[given])

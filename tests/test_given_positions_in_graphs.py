@@ -16,9 +16,9 @@ from helpers.position_cases import (
     OF_PLANES,
     PLANE_SIZES,
     PLANES,
+    SEQUENCES,
     Sequence,
     as_tensor,
-    each_sequence,
     encoding_at,
 )
 from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
@@ -26,9 +26,13 @@ from helpers.tensors import to_numpy, to_tensor, zeros
 from helpers.tolerances import assert_close
 
 
-@pytest.mark.parametrize("given", ["integer", "real-for-each"])
+@pytest.mark.parametrize(
+    ("case", "given"),
+    [(case, "real-for-each") for case in SEQUENCES]
+    + [(NAMED["1d"], "integer"), (NAMED["sinusoid"], "integer")],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 @pytest.mark.parametrize("mode", KNOWN)
-@each_sequence
 def test_a_graph_encodes_given_positions(case: Sequence, mode: str, given: str):
     layer, x = case.make(), case.inputs()
     layer(x)
@@ -51,8 +55,10 @@ def test_a_graph_encodes_positions_of_a_plane(name: str, mode: str):
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("1d", "int32"), ("sum-of-1d", "float32"), ("sinusoid", "int32")],
+)
 def test_a_graph_that_knows_no_sizes_encodes_given_positions(
     name: str, dtype: str, mode: str
 ):

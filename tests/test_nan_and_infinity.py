@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.layer_cases import BY_NAME, Case, each_layer, open_shape
+from helpers.layer_cases import BY_NAME, Case, each_of_several, open_shape
 from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from helpers.tensors import to_numpy, to_tensor
 from helpers.tolerances import COUNTING, SUM_ROUNDING
@@ -36,7 +36,7 @@ def assert_passed_through(outputs: Any, case: Case, inputs: np.ndarray) -> None:
 
 
 # `Case.expected` adds nothing of the input to an encoding: that is finite throughout.
-@each_layer
+@each_of_several
 def test_nan_and_infinity_stay_in_their_places(case: Case):
     layer, x = case.make(), with_no_numbers(case)
     assert np.isfinite(case.expected(x)).all() != case.adds

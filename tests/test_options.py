@@ -13,15 +13,17 @@ import pytest
 
 import keras_posenc as kp
 from helpers import reference
+from helpers.internals import OPTION_NAMES
 from helpers.option_combinations import (
     COMBINATIONS,
     Combination,
     by_what_differs,
     each_combination,
+    every_third,
     in_silence,
     layer_for,
 )
-from helpers.run_modes import BACKEND, KNOWN, UNKNOWN, open_graph, with_known_sizes
+from helpers.run_modes import KNOWN, UNKNOWN, open_graph, with_known_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 from helpers.tolerances import DIVIDED, SINGLE, SUM_ROUNDING
 
@@ -29,8 +31,12 @@ from helpers.tolerances import DIVIDED, SINGLE, SUM_ROUNDING
 
 
 @in_silence
-@each_combination
-@pytest.mark.parametrize("mode", KNOWN)
+@pytest.mark.parametrize(
+    ("case", "mode"),
+    [(case, "eager") for case in COMBINATIONS]
+    + [(case, mode) for mode in KNOWN[1:] for case in COMBINATIONS[::3]],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 def test_a_layer_of_known_sizes_equals_the_reference(case: Combination, mode: str):
     layer = layer_for(case)
     layer.build(case.shape())  # torch cannot in a graph
@@ -40,13 +46,10 @@ def test_a_layer_of_known_sizes_equals_the_reference(case: Combination, mode: st
     assert np.abs(to_numpy(outputs) - expected).max() <= SINGLE
 
 
-# torch.compile takes up to 5 s for each; what is left out differs in the waves alone,
-# which all the other tests make in the same way.
-OPEN = COMBINATIONS[::3] if BACKEND == "torch" else COMBINATIONS
-
-
+# A graph takes long to compile; what is left out differs in the waves alone, which all
+# the other tests make in the same way.
 @in_silence
-@pytest.mark.parametrize("case", OPEN, ids=lambda case: case.name)
+@every_third(0)
 @pytest.mark.parametrize("mode", UNKNOWN)
 def test_a_layer_of_unknown_sizes_equals_the_reference(case: Combination, mode: str):
     signature = (None, *[None] * case.rank, case.inputs)
@@ -57,7 +60,7 @@ def test_a_layer_of_unknown_sizes_equals_the_reference(case: Combination, mode: 
 
 
 @in_silence
-@each_combination
+@every_third(1)
 def test_mixed_precision_rounds_the_encoding_once(case: Combination):
     outputs = layer_for(case, dtype="mixed_bfloat16")(zeros(*case.shape()))
     assert dtype_of(outputs) == "bfloat16"
@@ -78,7 +81,7 @@ def test_a_table_equals_the_reference(case: Combination):
 
 
 @in_silence
-@each_combination
+@every_third(2)
 def test_channels_first_is_the_transpose(case: Combination):
     last = to_numpy(layer_for(case)(zeros(*case.shape())))
     layer = layer_for(case, data_format="channels_first")
@@ -104,13 +107,7 @@ def test_a_sum_adds_the_encoding_or_refuses_its_shape(case: Combination):
 
 def test_every_option_is_combined():
     named = {name for case in COMBINATIONS for name in case.options}
-    arguments = kp.PositionalEncoding(2, 8).get_config().keys()
-    assert named >= {
-        *("max_wavelength", "endpoint", "frequencies", "layout", "cos_first"),
-        *("axis_order", "split", "remainder", "offset", "scale"),
-        *("coordinate_range", "align_corners", "eps"),
-    }
-    assert not named & (arguments - {"max_wavelength"})
+    assert named == {*OPTION_NAMES}
 
 
 # Layers that differ in one option, in one process, at one shape: each has its table.

@@ -284,7 +284,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "sequence-for-a-plane": (MASKS, {"rank": 2}, ValueError, "with rank=2 sizes"),
     "rank-0": (MASKS, {"rank": 0}, ValueError, "`rank` must be a positive integer"),
     "rank-real": (MASKS, {"rank": 1.0}, TypeError, "`rank` must be a positive"),
-    "eps-alone": (MASKS, {"eps": 1e-6}, ValueError, "`eps` must be 0 without"),
+    "eps-alone": (MASKS, {"eps": 1e-6}, ValueError, "`eps` needs `normalize`"),
     "one-limit": (MASKS, {"normalize": (1,)}, ValueError, "`normalize` must be a pair"),
     "number": (MASKS, {"normalize": 1.0}, TypeError, "`normalize` must be a pair"),
     "reversed": (MASKS, {"normalize": (1, 0)}, ValueError, "the lower one first"),

@@ -479,8 +479,8 @@ def test_layer_arguments():
     assert layer.data_format == "channels_first"
     assert layer.grid == (2, 3)
     assert layer.prefix_tokens == 1
-    override = kp.CoordinateEncoding.from_preset("ddpm", 16, dtype_override="float16")
-    assert override.compute_dtype == "float16"
+    layer = kp.CoordinateEncoding.from_preset("ddpm", 16, dtype="float16")
+    assert layer.compute_dtype == "float16"
 
 
 def test_frequencies_take_the_place_of_those_of_the_preset():

@@ -44,7 +44,7 @@ def test_only_leading_arguments_are_positional(name: str):
     spec = inspect.getfullargspec(getattr(keras_posenc, name).__init__)
     leading = {
         "CoordinateEncoding": ["self", "channels", "rank"],
-        "PositionalEncoding": ["self", "rank", "channels", "dtype_override"],
+        "PositionalEncoding": ["self", "rank", "channels"],
         "SinusoidEncoding": ["self", "hidden_dim", "max_len"],
         "Summer": ["self", "penc"],
     }

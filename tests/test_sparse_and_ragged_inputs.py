@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from helpers.layer_cases import Case, each_layer
+from helpers.layer_cases import Case, each_layer, each_of_several
 from helpers.run_modes import BACKEND
 
 
@@ -41,7 +41,7 @@ def ragged_tensor(shape: tuple[int, ...]) -> Any:
 DENSIFY = r"^\w+ expects a dense tensor; make sparse and ragged tensors dense first\. "
 
 
-@each_layer
+@each_of_several
 def test_sparse_tensors_are_refused(case: Case):
     with pytest.raises(ValueError, match=DENSIFY):
         case.make()(sparse_tensor(case.shape))

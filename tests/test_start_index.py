@@ -19,12 +19,12 @@ from helpers.position_cases import (
     LENGTH,
     NAMED,
     PLANE_TABLE,
+    SEQUENCES,
     STARTS,
     TABLE,
     Sequence,
     X,
     counted_from,
-    each_sequence,
     tile_positions,
 )
 from helpers.tensors import dtype_of, scalar, to_numpy, to_tensor, zeros
@@ -49,8 +49,16 @@ FORMS: dict[str, Any] = {
 }
 
 
-@each_sequence
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "case"),
+    [(form, NAMED[name]) for form in FORMS for name in ("permute1d", "sum-of-1d")]
+    + [
+        (form, NAMED[name])
+        for form in ("zero", "int", "scalar-tensor", "list", "tensor")
+        for name in ("1d", "sum-of-sum-of-1d", "sinusoid")
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 def test_a_start_may_come_in_every_form(form: str, case: Sequence):
     given, starts = FORMS[form]
     layer, x = case.make(), case.inputs()
@@ -132,9 +140,20 @@ def test_a_start_of_zeros_goes_with_a_range():
 
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("mixed", [False, True], ids=["pure", "mixed"])
-@each_sequence
+@pytest.mark.parametrize(
+    ("case", "mixed", "dtype"),
+    [(case, True, "bfloat16") for case in SEQUENCES]
+    + [
+        (NAMED["1d"], False, "bfloat16"),
+        (NAMED["sum-of-1d"], False, "float16"),
+        (NAMED["permute1d"], True, "float16"),
+    ],
+    ids=lambda value: (
+        {True: "mixed", False: "pure"}.get(value, value)
+        if isinstance(value, (bool, str))
+        else value.name
+    ),
+)
 def test_half_precision_rounds_the_encoding_and_not_the_start(
     case: Sequence, mixed: bool, dtype: str, tensor: bool
 ):
@@ -203,26 +222,6 @@ def test_the_start_may_be_passed_by_place():
         assert_close(outputs, counted_from(5))
     with pytest.raises(ValueError, match="as a keyword argument: 5"):
         layer(zeros(BATCH, LENGTH, CHANNELS), 5, start_index=6)
-
-
-START_FORMS = {
-    "int": (4, [4] * BATCH),
-    "NumPy-int": (np.int64(4), [4] * BATCH),
-    "scalar-tensor": (lambda: to_tensor(np.array(4, "int32")), [4] * BATCH),
-    "list": ([0, 7, 20], [0, 7, 20]),
-    "array": (np.array([0, 7, 20]), [0, 7, 20]),
-    "tensor": (lambda: to_tensor(np.array([0, 7, 20], "int32")), [0, 7, 20]),
-}
-
-
-@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-@pytest.mark.parametrize("form", START_FORMS)
-def test_start_index_in_any_form(form: str, name: str):
-    given, starts = START_FORMS[form]
-    outputs = NAMED[name].make()(
-        to_tensor(X), start_index=given() if callable(given) else given
-    )
-    assert_close(outputs, np.stack([TABLE[k : k + LENGTH] for k in starts]))
 
 
 @pytest.mark.parametrize("start", [-3, 1000, 10**6])

@@ -115,7 +115,7 @@ WRONG: dict[str, tuple[str, Callable[[Record], None], str]] = {
         with_option("dtype", "int8"),
         r"`dtype` must be a floating-point dtype",
     ),
-    "no-rank": ("any-rank", without_option("rank"), r"missing .* argument: 'rank'"),
+    "no-rank": ("any-rank", without_option("rank"), "PositionalEncoding needs `rank`"),
     "no-hidden_dim": (
         "sinusoid",
         without_option("hidden_dim"),

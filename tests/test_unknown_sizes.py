@@ -11,7 +11,7 @@ import pytest
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.layer_cases import ENCODERS, Case, each_layer, open_shape
+from helpers.layer_cases import ENCODERS, Case, each_layer, each_of_several, open_shape
 from helpers.run_modes import BACKEND, UNKNOWN, with_unknown_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor
 from helpers.tolerances import COUNTING, SUM_ROUNDING
@@ -35,24 +35,21 @@ def test_a_model_may_leave_sizes_unknown(case: Case):
         assert outputs.shape[-1] == 3
 
 
-@each_layer
-@pytest.mark.parametrize("which", ["first", "second"])
-def test_one_model_predicts_at_two_sizes(case: Case, which: str):
+@each_of_several
+def test_one_model_predicts_at_two_sizes(case: Case):
     inputs = keras.Input(open_shape(case)[1:])
     model = keras.Model(inputs, case.make()(inputs))
-    values = {
-        "first": case.inputs(),
-        "second": np.random.default_rng(1).normal(size=other_shape(case)),
-    }
-    for name in ("first", which):  # the second, where asked for, on a traced model
-        x = values[name].astype("float32")
+    other = np.random.default_rng(1).normal(size=other_shape(case))
+    for x in (case.inputs(), other.astype("float32")):  # this on a traced model
         predicted = model.predict(x, verbose=0)
-    eager = to_numpy(case.make()(to_tensor(x)))
-    # TensorFlow's graph counts what the host computes.
-    np.testing.assert_allclose(predicted, eager, rtol=0, atol=COUNTING + SUM_ROUNDING)
+        eager = to_numpy(case.make()(to_tensor(x)))
+        # TensorFlow's graph counts what the host computes.
+        np.testing.assert_allclose(
+            predicted, eager, rtol=0, atol=COUNTING + SUM_ROUNDING
+        )
 
 
-@each_layer
+@each_of_several
 def test_a_sequential_model_may_leave_sizes_unknown(case: Case):
     model = keras.Sequential([keras.Input(open_shape(case)[1:]), case.make()])
     inputs = case.inputs()
@@ -62,7 +59,7 @@ def test_a_sequential_model_may_leave_sizes_unknown(case: Case):
     )
 
 
-@each_layer
+@each_of_several
 @pytest.mark.parametrize("steps", [4, None], ids=["4steps", "unknown-steps"])
 def test_time_distributed_encodes_every_step(case: Case, steps: int | None):
     inputs = keras.Input((steps, *open_shape(case)[1:]))
@@ -86,15 +83,17 @@ def without_known_sizes(layer: keras.Layer, case: Case) -> Callable[[Any], Any]:
     return with_unknown_sizes(layer, UNKNOWN[0], open_shape(case))
 
 
-@pytest.mark.parametrize("shape_of", [lambda case: case.shape, other_shape])
-@each_layer
-def test_a_graph_that_knows_no_size_counts_them(case: Case, shape_of: Any):
+@each_of_several
+def test_a_graph_that_knows_no_size_counts_them(case: Case):
     layer = case.make()
-    graph = without_known_sizes(layer, case)
-    x = np.random.default_rng(1).normal(size=shape_of(case)).astype("float32")
-    counted = to_numpy(graph(to_tensor(x)))
-    expected = to_numpy(layer(to_tensor(x)))
-    np.testing.assert_allclose(counted, expected, rtol=0, atol=COUNTING + SUM_ROUNDING)
+    graph = without_known_sizes(layer, case)  # one, for both shapes
+    for shape in (case.shape, other_shape(case)):
+        x = np.random.default_rng(1).normal(size=shape).astype("float32")
+        counted = to_numpy(graph(to_tensor(x)))
+        expected = to_numpy(layer(to_tensor(x)))
+        np.testing.assert_allclose(
+            counted, expected, rtol=0, atol=COUNTING + SUM_ROUNDING
+        )
 
 
 def test_a_graph_that_knows_no_size_counts_a_long_axis():
