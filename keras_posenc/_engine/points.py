@@ -31,8 +31,8 @@ def encode_positions(
     """The encoding of each of `positions`, along a new last dimension.
 
     For several axes, it takes the place of the one that holds the coordinates.
-    `positions` is a tensor, or a NumPy array: that is taken apart before float32 blurs it,
-    and put where the tensor `like` is.
+    `positions` is a tensor, or a NumPy array: that is computed before float32 blurs
+    it, and put where the tensor `like` is.
     """
     rank, precision = recipe.rank, _backend.precision_for(dtype)
     if not isinstance(positions, np.ndarray):

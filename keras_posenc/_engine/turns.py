@@ -1,9 +1,9 @@
 """Sines at positions that only a running graph, or a tensor, knows.
 
 An angle in float32 would lose the position (an error of 4e-3 at 65,536). So positions
-are taken apart into digits of base 4096, which go from -2048 to 2048, and angles are counted
-in turns: the product of a digit and a number of turns in 14 bits is exact in float32,
-which has 24, and whole turns are dropped before anything is rounded.
+are taken apart into digits of base 4096, which go from -2048 to 2048, and angles are
+counted in turns: the product of a digit and a number of turns in 14 bits is exact in
+float32, which has 24, and whole turns are dropped before anything is rounded.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Digits(NamedTuple):
         return Digits(tuple(map(function, self.values)), rest, self.open_ended)
 
 
-# --- Taking positions apart ------------------------------------------------------------
+# --- Taking positions apart ---------------------------------------------------------
 
 
 class Radix(NamedTuple):
@@ -59,7 +59,7 @@ class Radix(NamedTuple):
 def radix_of(
     source: WaveSource, channels: int, dtype: str, largest: int | None = None
 ) -> Radix:
-    """How to take apart the positions of a dtype so that the fastest wave keeps its angle.
+    """How to take apart positions of a dtype so that the fastest wave keeps its angle.
 
     `largest` is the number of digits that they are known to have.
     """
