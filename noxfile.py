@@ -243,6 +243,7 @@ TIMED = (
     "compiled",
     "presets",
     "overhead",
+    "decoding",
     "alone",
     "startup",
     "growth",
