@@ -1,5 +1,7 @@
-"""The checks of this project: `nox` runs them all, `nox -l` lists them.
+"""The checks of this project: `nox -l` lists them.
 
+`nox` runs those that tell whether a checkout works, in less than 25 minutes on two
+cores; `nox -t full` the rest of what runs at every push, but for other versions.
 `nox -s "tests(jax)" -- -k summer` runs one session; pytest gets what follows `--`.
 """
 
@@ -25,6 +27,8 @@ ALL_BACKENDS = ",".join(BACKENDS)
 # Starts of the variables that would change what is tested. Those that choose a device
 # stay.
 CALLERS_SETTINGS = ("JAX_ENABLE_X64", "KERAS_", "PYTEST_", "PYTHONPATH")
+# The tag of what plain `nox` leaves out, and every push runs.
+FULL = "full"
 # As services that run checks set it.
 IN_CI = bool(os.environ.get("CI"))
 
@@ -62,7 +66,7 @@ def prepare(
 
 
 def make_room(session: nox.Session) -> None:
-    """Remove the environments of earlier sessions: together they take 30 GB."""
+    """Remove the environments of earlier sessions: together they take 20 GB."""
     own = Path(session.virtualenv.location)
     for environment in own.parent.glob("*/"):
         if environment.name != own.name:
@@ -85,6 +89,26 @@ def run_suite(session: nox.Session, backend: str) -> None:
     )
 
 
+# What in tests/docs a session for one backend runs; together they run all of it.
+SHOWN = {
+    "jax": "not torch and not tensorflow",
+    "torch": "torch",
+    "tensorflow": "tensorflow",
+}
+
+
+def run_shown_code(session: nox.Session, backend: str) -> None:
+    """Run what README, guides and docstrings show, and compare what they say."""
+    session.run(
+        "pytest",
+        "tests/docs",
+        "--ignore=tests/docs/test_data_examples.py",
+        "--numprocesses=2",
+        "--dist=worksteal",
+        f"-k={SHOWN[backend]}",
+    )
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style, layout and types."""
@@ -97,9 +121,19 @@ def lint(session: nox.Session) -> None:
 @nox.session
 @nox.parametrize("backend", BACKENDS, ids=BACKENDS)
 def tests(session: nox.Session, backend: str) -> None:
-    """Run the suite where Keras has this backend and no other."""
-    prepare(session, f"-e.[{backend}]", backend=backend)
+    """Run the suite, and all code that is shown, where Keras has no other backend.
+
+    On JAX also the quickstart. With arguments for pytest, the suite alone.
+    """
+    temporary = prepare(session, f"-e.[{backend}]", backend=backend)
     run_suite(session, backend)
+    if session.posargs:
+        return
+    run_shown_code(session, backend)
+    if backend == "jax":
+        # Not before: the suite is to find what a user with JAX alone lacks.
+        session.install("-e.[jax,examples]")
+        session.run("python", "examples/quickstart.py", f"--output={temporary}")
 
 
 def floors_of(backend: str) -> list[str]:
@@ -137,26 +171,39 @@ def pythons(session: nox.Session, backend: str) -> None:
     run_suite(session, backend)
 
 
-@nox.session
+@nox.session(default=False, tags=[FULL])
 def all_backends(session: nox.Session) -> None:
-    """Load under each backend what another one saved; compare with the peer."""
-    prepare(session, f"-e.[{ALL_BACKENDS}]", "openvino", "positional-encodings")
-    session.run("pytest", "tests/all_backends", *session.posargs)
+    """Load under each backend what another one saved; compare with the peer.
+
+    And run the examples on real data on the backends that `examples` leaves out.
+    """
+    extras = f"{ALL_BACKENDS},examples"
+    prepare(session, f"-e.[{extras}]", "openvino", "positional-encodings")
+    session.run(
+        "pytest",
+        "tests/all_backends",
+        "tests/docs/test_data_examples.py",
+        "--numprocesses=2",
+        "--dist=loadfile",  # what the tests of a file compare is made once for all
+        *session.posargs,
+    )
 
 
-@nox.session
-@nox.parametrize("backend", BACKENDS, ids=BACKENDS)
-def export(session: nox.Session, backend: str) -> None:
+@nox.session(default=False, tags=[FULL])
+def export(session: nox.Session) -> None:
     """Run exported models where they are meant to run."""
     # Most of the exporters go by way of a backend that is not the model's.
-    prepare(session, f"-e.[{ALL_BACKENDS}]", group="export", backend=backend)
+    prepare(session, f"-e.[{ALL_BACKENDS}]", group="export")
     # They bring plugins too, which nothing here needs, and of which pytest 9 warns.
     session.env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    session.run("pytest", "tests/export", *session.posargs)
+    # One environment for the three: to install it takes minutes, and 5 GB.
+    for backend in BACKENDS:
+        of_backend = {"KERAS_BACKEND": backend}
+        session.run("pytest", "tests/export", *session.posargs, env=of_backend)
 
 
 # Kept environments would hold the last wheel of the same version.
-@nox.session(reuse_venv=False)
+@nox.session(default=False, tags=[FULL], reuse_venv=False)
 def wheel(session: nox.Session) -> None:
     """Build sdist and wheel, run tests of everything on the installed wheel."""
     temporary = prepare(session, "build", backend="jax")
@@ -176,7 +223,16 @@ def wheel(session: nox.Session) -> None:
 
 
 # One for the names, and one for each kind of thing that can be packed or forgotten.
-PACKED = ("api", "golden", "golden_saved", "migration", "presets", "table")
+PACKED = (
+    "docstrings",
+    "golden",
+    "golden_saved",
+    "imports",
+    "migration",
+    "presets",
+    "public_names",
+    "table",
+)
 
 # No file is to be larger than 200 kB: the sources are 45 at most, a picture that was
 # packed by mistake would be more.
@@ -198,14 +254,7 @@ assert always == {"keras", "numpy"}, always
 """
 
 
-@nox.session
-def docs(session: nox.Session) -> None:
-    """Run the code of the README and of the docstrings, and examples."""
-    prepare(session, f"-e.[{ALL_BACKENDS},examples]")
-    session.run("pytest", "tests/docs", *session.posargs)
-
-
-@nox.session
+@nox.session(default=False, tags=[FULL])
 def site(session: nox.Session) -> None:
     """Build the site of the documentation, and read it in a browser."""
     temporary = prepare(session, "-e.[jax,plot]", group="site", backend="jax")
@@ -218,17 +267,12 @@ def site(session: nox.Session) -> None:
     session.log(f"The site is in {folder}, pictures of its pages in {photographs}")
 
 
-@nox.session
-def quickstart(session: nox.Session) -> None:
-    """Do what the README tells a newcomer to do first."""
-    output = prepare(session, "-e.[jax,examples]", group=None)
-    session.run("python", "examples/quickstart.py", f"--output={output}")
-
-
-@nox.session
+@nox.session(default=False, tags=[FULL])
 def examples(session: nox.Session) -> None:
     """Run the examples on real data, with one seed and one epoch."""
+    # With what the README tells a newcomer to install, and nothing that tests bring.
     output = prepare(session, "-e.[jax,examples]", group=None, backend="jax")
+    session.run("python", "examples/quickstart.py", f"--output={output}")
     quick = (f"--output={output}", "--epochs=1")
     for name in ("text", "images", "volumes", "series"):
         session.run("python", f"examples/{name}.py", *quick, "--seeds=1")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from keras_posenc._sinusoidal import WaveOptions
 from keras_posenc._presets import ANY, PRESETS, Preset
+from keras_posenc._sinusoidal import WaveOptions
 
 RANKS = (1, 2)
 # The channels that the page offers. Some do not divide by 4, where presets differ.

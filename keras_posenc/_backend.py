@@ -346,25 +346,26 @@ def put_like(values: np.ndarray, x: Any | None) -> Any:
     return ops.convert_to_tensor(values) if x is None else to_tensor(values, x)
 
 
-def tied_sizes(encoding: Any, x: Any, channel_dim: int) -> Any:
+def tied_sizes(encoding: Any, x: Any, channel_dim: int, *, one_goes: bool) -> Any:
     """`encoding`, whose sizes TensorFlow's running graph compares with those of `x`.
 
     Only it knows them where they are None. Where they differ, `+` would broadcast one
-    over the other. `stack` takes equal shapes alone, under XLA too, which drops
-    assertions; of nothing, as of these slices, it makes next to no work.
+    over the other: `one_goes` for all elements of the batch, and for nothing else.
+    `stack` takes equal shapes alone, under XLA too, which drops assertions; of nothing,
+    as of these slices, it makes next to no work.
     """
     if BACKEND != "tensorflow" or isinstance(x, keras.KerasTensor):
         return encoding
     ndim, zeros = len(x.shape), []
-    for dim in range(ndim):
-        if dim == channel_dim or None not in (x.shape[dim], encoding.shape[dim]):
-            continue
-        index = [slice(0)] * ndim
-        index[dim] = slice(None)
-        of_x, own = ops.cast(x[*index], encoding.dtype), encoding[*index]
-        if dim == 0:  # a batch of one broadcasts, and nothing else
-            own = ops.broadcast_to(own, ops.shape(of_x))
-        zeros.append(ops.sum(ops.stack([of_x, own])))
+    for dim in range(one_goes or encoding.shape[0] == 1, ndim):
+        if dim != channel_dim and None in (x.shape[dim], encoding.shape[dim]):
+            index = [slice(0)] * ndim
+            index[dim] = slice(None)
+            pair = [ops.cast(x[*index], encoding.dtype), encoding[*index]]
+            zeros.append(ops.sum(ops.stack(pair)))
+    if one_goes and encoding.shape[0] != 1:
+        sizes = (ops.shape(x)[0], *ops.shape(encoding)[1:])
+        encoding = ops.broadcast_to(encoding, sizes)
     return sum(zeros, encoding)
 
 
@@ -524,6 +525,11 @@ def precision_for(dtype: str) -> str:
 def rounded(values: Any, dtype: str) -> Any:
     """What was computed for `dtype`, in that."""
     return values if dtype == precision_for(dtype) else ops.cast(values, dtype)
+
+
+def tensors_lose_digits() -> bool:
+    """Whether Keras rounds float64 when it makes a tensor of an array."""
+    return BACKEND == "jax"
 
 
 def available_dtype(dtype: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict
 
 import keras
@@ -10,7 +11,7 @@ from keras import ops
 
 from keras_posenc import _backend, _checks, _door, _dtypes
 from keras_posenc._hints import hint_at_arguments, warn
-from keras_posenc._sinusoidal import DEFAULTS, OPTION_NAMES, WaveArguments
+from keras_posenc._sinusoidal import WaveArguments
 
 Shape = tuple[int | None, ...]
 
@@ -117,7 +118,8 @@ class EncodingLayer(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         # A map of policies may have one for the path of the layer, known from here on.
-        _dtypes.require_float(self.dtype_policy, self.compute_dtype, self.dtype_policy)
+        policy, quantized = self.dtype_policy, self.quantization_mode
+        _dtypes.require_float(self.compute_dtype, quantized, policy)
         self._check_built_shape(tuple(input_shape))
 
     def compute_output_shape(self, input_shape: Any) -> Shape:
@@ -192,22 +194,21 @@ class EncodingLayer(keras.layers.Layer):
 REQUIRED: Any = inspect.Parameter.empty
 
 
-def show_options(init: Any) -> Any:
-    """Makes `help`, `inspect` and editors show the options that `**kwargs` takes."""
-    signature = inspect.signature(init)
-    *before, base = signature.parameters.values()
-    options = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=DEFAULTS[name],
-            annotation=WaveArguments.__annotations__[name].__forward_arg__,
-        )
-        for name in OPTION_NAMES
-    ]
-    base = base.replace(annotation=inspect.Parameter.empty)
-    init.__signature__ = signature.replace(parameters=[*before, *options, base])
-    return init
+def shows(options: Mapping[str, Any]) -> Any:
+    """Makes `help`, `inspect` and editors show the `options` that `**kwargs` takes."""
+
+    def show(init: Any) -> Any:
+        signature = inspect.signature(init)
+        *before, base = signature.parameters.values()
+        shown = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            for name, default in options.items()
+        ]
+        base = base.replace(annotation=inspect.Parameter.empty)
+        init.__signature__ = signature.replace(parameters=[*before, *shown, base])
+        return init
+
+    return show
 
 
 def shape_error(penc: keras.layers.Layer, encoded: Shape, shape: Shape) -> ValueError:

@@ -29,9 +29,8 @@ _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, 120, 240
 
 def shown(value: Any) -> str:
     """`repr(value)` as far as a line can hold it."""
-    shape = getattr(value, "shape", None)
-    if isinstance(value, np.ndarray) and value.size > 16 and shape is not None:
-        return f"<array of shape {tuple(shape)} and dtype {value.dtype}>"
+    if isinstance(value, np.ndarray) and value.size > 16:
+        return f"<array of shape {value.shape} and dtype {value.dtype}>"
     if isinstance(value, int) and value.bit_length() > 256:
         return f"<integer of {value.bit_length()} bits>"  # Python writes no long ones
     try:
@@ -114,12 +113,11 @@ def integer(name: str, value: Any) -> int:
 
 
 def integer_below(name: str, value: Any, limit: int) -> int:
-    def parse(value: Any) -> int:
-        count = index(value)
-        require(-limit < count < limit)
-        return count
-
-    return expect(name, value, f"an integer, less than {limit} from 0", parse)
+    number = integer(name, value)
+    if not -limit < number < limit:
+        kind = f"an integer, less than {limit} from 0"
+        raise ValueError(message(name, value, kind))
+    return number
 
 
 def positive_integer(name: str, value: Any, *, hint: str = "") -> int:

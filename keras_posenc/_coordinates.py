@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Unpack
 import keras
 
 from keras_posenc import _backend, _checks, _door
-from keras_posenc._base import EncodingLayer, OptionArguments, Shape, show_options
+from keras_posenc._base import EncodingLayer, OptionArguments, Shape, shows
 from keras_posenc._encoding import warn_of_unencoded_axes
 from keras_posenc._engine.points import encode_positions
 from keras_posenc._engine.waves import Recipe
 from keras_posenc._from_preset import FromPreset
 from keras_posenc._grid_layer import read_only
 from keras_posenc._positions import HostValues, checked_numbers, require_coordinates
-from keras_posenc._sinusoidal import OPTION_NAMES, WaveOptions
+from keras_posenc._sinusoidal import DEFAULTS, WaveOptions
 
 
 @keras.saving.register_keras_serializable(package="keras_posenc")
@@ -69,12 +69,12 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
     """
 
     _rank: ClassVar[int] = 1
-    _known = ("channels", "rank", *OPTION_NAMES)
+    _known = ("channels", "rank", *DEFAULTS)
 
-    @show_options
+    @shows(DEFAULTS)
     def __init__(self, channels: int, rank: int = 1, **kwargs: Unpack[OptionArguments]):
         base: dict[str, Any] = dict(kwargs)
-        options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
+        options = {name: base.pop(name) for name in DEFAULTS if name in base}
         super().__init__(**base)
         channels = _checks.channel_count("channels", channels)
         rank = _checks.grid_rank("rank", rank)
@@ -93,8 +93,7 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
             self.build(values.shape)
         if not kwargs and _door.call_is_plain(self) and not _door.is_distributed():
             return self.call(values)
-        if self._call_is_ours:
-            # Keras would make a tensor of an array, which on JAX has float32 at best.
+        if self._call_is_ours and _backend.tensors_lose_digits():
             return super().__call__(inputs=HostValues(values), **kwargs)
         return super().__call__(values, **kwargs)
 
@@ -122,4 +121,4 @@ class CoordinateEncoding(FromPreset, EncodingLayer):
         return {**super().get_config(), **self._options.config()}
 
 
-read_only(CoordinateEncoding, "_options", "rank", "channels", *OPTION_NAMES)
+read_only(CoordinateEncoding, "_options", "rank", "channels", *DEFAULTS)

@@ -22,14 +22,16 @@ def float_policy(dtype: Any, name: str = "dtype") -> keras.DTypePolicy:
         policy = keras.dtype_policies.get(dtype)
     except (ValueError, TypeError) as error:
         raise ValueError(_message(name, dtype)) from error
-    require_float(policy, policy.compute_dtype, dtype, name)
+    require_float(policy.compute_dtype, policy.quantization_mode, dtype, name)
     return policy
 
 
-def require_float(policy: Any, dtype: str, given: Any, name: str = "dtype") -> None:
-    """Raises where `policy`, `given` as an argument, does not compute in a float."""
+def require_float(
+    dtype: str, quantization: Any, given: Any, name: str = "dtype"
+) -> None:
+    """Raises where what was `given` means to compute in this `dtype`, no float."""
     # A quantized policy is for layers that have weights to quantize.
-    if dtype not in COMPUTE_DTYPES or policy.quantization_mode:
+    if dtype not in COMPUTE_DTYPES or quantization:
         raise ValueError(_message(name, given))
 
 

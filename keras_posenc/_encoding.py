@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Unpack
 import keras
 
 from keras_posenc import _backend, _checks, _door
-from keras_posenc._base import REQUIRED, OptionArguments, Shape, show_options
+from keras_posenc._base import REQUIRED, OptionArguments, Shape, shows
 from keras_posenc._dtypes import either_policy
 from keras_posenc._from_preset import FromPreset
 from keras_posenc._grid_layer import GridLayer, read_only
 from keras_posenc._hints import hint_at_arguments, warn
 from keras_posenc._placing import Placing
-from keras_posenc._sinusoidal import OPTION_NAMES, WaveOptions, unencoded_axes
+from keras_posenc._sinusoidal import DEFAULTS, WaveOptions, unencoded_axes
 
 
 class GridArguments(OptionArguments, total=False):
@@ -24,13 +24,22 @@ class GridArguments(OptionArguments, total=False):
     prefix_tokens: int
 
 
+class FormatArguments(GridArguments, total=False):
+    """The same for layers that may have channels first or last."""
+
+    data_format: str
+
+
+_PLACING = {"data_format": "channels_last", "grid": None, "prefix_tokens": 0}
+
+
 def warn_of_unencoded_axes(layer: Any, channels: int) -> None:
     axes = unencoded_axes(layer._options, channels)
     if axes:
-        named = f"axes {', '.join(map(str, axes))}" if axes[1:] else f"axis {axes[0]}"
+        named = " and ".join(f"axis {axis}" for axis in axes)
         warn(
             f"{type(layer).__name__} has no channel for {named} of its "
-            f"{layer._options.rank}: positions along it are not encoded. "
+            f"{layer._options.rank}: positions there are not encoded. "
             f"Received: channels={channels}"
         )
 
@@ -155,18 +164,15 @@ class PositionalEncoding(FromPreset, GridLayer):
         - He et al., 2021, arXiv:2111.06377, appendix A (tokens of a grid).
     """
 
-    _known = ("channels", "data_format", "grid", "prefix_tokens", *OPTION_NAMES)
+    _known = ("channels", *_PLACING, *DEFAULTS)
+    _has_just_warned = False
 
-    @show_options
+    @shows(_PLACING | DEFAULTS)
     def __init__(
         self,
         rank: int = REQUIRED,
         channels: int | None = None,
-        *,
-        data_format: str = "channels_last",
-        grid: Sequence[int | None] | None = None,
-        prefix_tokens: int = 0,
-        **kwargs: Unpack[OptionArguments],
+        **kwargs: Unpack[FormatArguments],
     ):
         base: dict[str, Any] = dict(kwargs)
         if rank is REQUIRED:
@@ -176,7 +182,8 @@ class PositionalEncoding(FromPreset, GridLayer):
                 f"{hint_at_arguments(base, self._known)} "
                 f"Received: {_checks.shown(base)}"
             )
-        options = {name: base.pop(name) for name in OPTION_NAMES if name in base}
+        options = {name: base.pop(name) for name in DEFAULTS if name in base}
+        place = {k: base.pop(k, default) for k, default in _PLACING.items()}
         super().__init__(**base)
         rank = _checks.grid_rank(
             "rank", rank, hint="; `channels` are the second argument"
@@ -185,9 +192,9 @@ class PositionalEncoding(FromPreset, GridLayer):
         formats = ("channels_last", "channels_first")
         self._placing = Placing(
             rank,
-            _checks.one_of("data_format", data_format, formats),
-            _checked_grid(grid, rank),
-            _checks.non_negative_integer("prefix_tokens", prefix_tokens),
+            _checks.one_of("data_format", place["data_format"], formats),
+            _checked_grid(place["grid"], rank),
+            _checks.non_negative_integer("prefix_tokens", place["prefix_tokens"]),
         )
         if self._options.channels is not None:
             warn_of_unencoded_axes(self, self._options.channels)
@@ -202,7 +209,11 @@ class PositionalEncoding(FromPreset, GridLayer):
         shape, given = tuple(input_shape), self._options.channels
         placing = self._placing.for_call(shape, None, grid=())
         channels = placing.channels(shape)
-        if given is None:
+        encoded = self._options.encoded_channels(channels)
+        if encoded < channels:
+            self._warn_of_missing_channels(shape, encoded)
+            self._has_just_warned = True
+        elif given is None:
             warn_of_unencoded_axes(self, channels)
         elif channels < given:
             elsewhere = _channels_elsewhere(placing, shape, given)
@@ -239,12 +250,15 @@ class PositionalEncoding(FromPreset, GridLayer):
         return {
             **super().get_config(),
             **self._options.config(),
-            "data_format": self._placing.data_format,
+            **{name: getattr(self._placing, name) for name in _PLACING},
             "grid": None if grid is None else list(grid),
-            "prefix_tokens": self._placing.prefix_tokens,
         }
 
     def _warn_of_missing_channels(self, shape: Shape, encoded: int) -> None:
+        # A call that builds the layer, or comes next, does not warn again.
+        if self._has_just_warned:
+            self._has_just_warned = False
+            return
         # Without the sizes: one text for all lengths, which Python shows once.
         placing, given = self._placing.for_call(shape, None, ()), self._options.channels
         elsewhere = _channels_elsewhere(placing, shape, given)
@@ -256,8 +270,8 @@ class PositionalEncoding(FromPreset, GridLayer):
         )
 
 
-read_only(PositionalEncoding, "_options", "rank", "channels", *OPTION_NAMES)
-read_only(PositionalEncoding, "_placing", "data_format", "grid", "prefix_tokens")
+read_only(PositionalEncoding, "_options", "rank", "channels", *DEFAULTS)
+read_only(PositionalEncoding, "_placing", *_PLACING)
 
 
 def _checked_grid(grid: Any, rank: int) -> tuple[int | None, ...] | None:
@@ -291,26 +305,15 @@ class _FixedRank(PositionalEncoding):
     _rank: ClassVar[int]
     _family: ClassVar[str] = "PositionalEncoding"
 
-    @show_options
+    @shows(_PLACING | DEFAULTS)
     def __init__(
         self,
         channels: int | None = None,
         dtype_override: Any = None,
-        *,
-        data_format: str = "channels_last",
-        grid: Sequence[int | None] | None = None,
-        prefix_tokens: int = 0,
-        **kwargs: Unpack[OptionArguments],
+        **kwargs: Unpack[FormatArguments],
     ):
         kwargs["dtype"] = either_policy(kwargs.get("dtype"), dtype_override)
-        super().__init__(
-            self._rank,
-            channels,
-            data_format=data_format,
-            grid=grid,
-            prefix_tokens=prefix_tokens,
-            **kwargs,
-        )
+        super().__init__(self._rank, channels, **kwargs)
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
@@ -323,30 +326,20 @@ class _FixedChannelsFirst(_FixedRank):
 
     _family: ClassVar[str] = "PositionalEncodingPermute"
 
-    @show_options
+    @shows({"grid": None, "prefix_tokens": 0} | DEFAULTS)
     def __init__(
         self,
         channels: int | None = None,
         dtype_override: Any = None,
-        *,
-        grid: Sequence[int | None] | None = None,
-        prefix_tokens: int = 0,
-        **kwargs: Unpack[OptionArguments],
+        **kwargs: Unpack[GridArguments],
     ):
-        given: dict[str, Any] = dict(kwargs)
-        if "data_format" in given:
+        given: dict[str, Any] = {"data_format": "channels_first", **kwargs}
+        if "data_format" in kwargs:
             raise TypeError(
                 f"{type(self).__name__} has `data_format` fixed to 'channels_first'. "
                 f"Received: data_format={given['data_format']!r}"
             )
-        super().__init__(
-            channels,
-            dtype_override,
-            data_format="channels_first",
-            grid=grid,
-            prefix_tokens=prefix_tokens,
-            **kwargs,
-        )
+        super().__init__(channels, dtype_override, **given)
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
@@ -375,7 +368,8 @@ class PositionalEncoding1D(_FixedRank):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, channels)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, x, channels)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -425,7 +419,8 @@ class PositionalEncoding2D(_FixedRank):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, y, channels)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, x, y, channels)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -475,7 +470,8 @@ class PositionalEncoding3D(_FixedRank):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, x, y, z, channels)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, x, y, z, channels)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -517,7 +513,8 @@ class PositionalEncodingPermute1D(_FixedChannelsFirst):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, channels, x)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -558,7 +555,8 @@ class PositionalEncodingPermute2D(_FixedChannelsFirst):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x, y)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, channels, x, y)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:
@@ -600,7 +598,8 @@ class PositionalEncodingPermute3D(_FixedChannelsFirst):
             layer arguments such as `name` and `dtype`.
 
     Call arguments:
-        inputs: Tensor of shape `(batch, channels, x, y, z)`, of any dtype. Only its shape matters.
+        inputs: Tensor of shape `(batch, channels, x, y, z)`, of any dtype.
+            Only its shape matters.
         start_index, positions, grid: As in `PositionalEncoding`.
 
     Returns:

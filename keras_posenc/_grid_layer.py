@@ -66,7 +66,8 @@ class GridLayer(EncodingLayer):
             encoding = encode_grid(inputs, located.grid, recipe, dtype)
         if None not in static:
             return encoding
-        return _backend.tied_sizes(encoding, inputs, located.placing.channel_dim)
+        channel_dim, given = located.placing.channel_dim, located.grid is None
+        return _backend.tied_sizes(encoding, inputs, channel_dim, one_goes=given)
 
     def _find_table(self, inputs: Any) -> Any | None:
         """What an eager call has cached for positions that count from 0.
@@ -188,8 +189,6 @@ class GridLayer(EncodingLayer):
         rank, axes = self._options.rank, len(shape) - 2
         if rank > 3 and 1 <= axes <= 3 and rank in shape:
             return f"; perhaps PositionalEncoding{axes}D({rank}) was meant"
-        if rank > 1 and len(shape) == 3 and not self._placing.has_tokens:
-            return ", or tokens with their `grid`"
         return ""
 
     def _warn_of_missing_channels(self, shape: Shape, encoded: int) -> None:

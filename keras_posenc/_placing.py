@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from keras_posenc._engine.waves import Grid
@@ -25,17 +25,20 @@ class Placing:
     prefix_tokens: int = 0
     in_call: bool = False  # whether inputs are tokens because the call says so
 
-    @property
-    def has_tokens(self) -> bool:
-        return self.grid is not None or self.prefix_tokens > 0 or self.in_call
+    # What follows from these, which every call asks for.
+    has_tokens: bool = field(init=False)
+    ndim: int = field(init=False)
+    channel_dim: int = field(init=False)
+    dims: tuple[int, ...] = field(init=False)  # of the axes of an encoding
 
-    @property
-    def ndim(self) -> int:
-        return 3 if self.has_tokens else self.rank + 2
-
-    @property
-    def channel_dim(self) -> int:
-        return 1 if self.data_format == "channels_first" else self.ndim - 1
+    def __post_init__(self) -> None:
+        first = 2 if self.data_format == "channels_first" else 1
+        tokens = self.grid is not None or self.prefix_tokens > 0 or self.in_call
+        ndim = 3 if tokens else self.rank + 2
+        object.__setattr__(self, "has_tokens", tokens)
+        object.__setattr__(self, "ndim", ndim)
+        object.__setattr__(self, "channel_dim", 1 if first == 2 else ndim - 1)
+        object.__setattr__(self, "dims", tuple(range(first, first + self.rank)))
 
     def for_call(self, shape: Shape, positions: Any, grid: Any) -> Placing:
         """The same for inputs that are tokens because of what comes with them."""
@@ -66,9 +69,7 @@ class Placing:
 
     def sizes(self, shape: Shape) -> Shape:
         """The sizes between batch and channels, without the prefix of tokens."""
-        sizes = tuple(
-            size for dim, size in enumerate(shape) if dim not in (0, self.channel_dim)
-        )
+        sizes = shape[2:] if self.channel_dim == 1 else shape[1:-1]
         if not self.has_tokens or sizes[0] is None:
             return sizes
         return (sizes[0] - self.prefix_tokens,)
@@ -89,11 +90,9 @@ class Placing:
 
     def engine_grid(self, sizes: Shape, starts: Shape) -> Grid:
         """Where the encoding lies, for each axis of which there is a size."""
-        first = 2 if self.data_format == "channels_first" else 1
-        dims = tuple(range(first, first + self.rank))
-        channel_dim = 1 if first == 2 else self.rank + 1
+        channel_dim = 1 if self.channel_dim == 1 else self.rank + 1
         prefix = self.prefix_tokens if self.has_tokens else None
-        return Grid(sizes, starts, dims, channel_dim, prefix)
+        return Grid(sizes, starts, self.dims, channel_dim, prefix)
 
     def described(self, sizes: str = "") -> str:
         """The shape that inputs have, in words."""

@@ -154,9 +154,10 @@ def checked_starts(start_index: Any, rank: int, batch: Any) -> tuple[Any, ...]:
         and len(start.shape)
         and not _may_be(start.shape[0], batch)
     ):
+        rule = f"`start_index` must be an integer, or hold one for each of the {batch} "
+        shape = tuple(start.shape)
         raise ValueError(
-            f"`start_index` must be an integer, or hold one for each of the {batch} "
-            f"elements. Received: start_index of shape {tuple(start.shape)}"
+            f"{rule}elements of the batch. Received: start_index of shape {shape}"
         )
     return (start,)
 

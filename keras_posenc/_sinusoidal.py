@@ -253,7 +253,7 @@ class WaveOptions:
                     )
 
 
-DEFAULTS = {field.name: field.default for field in dataclasses.fields(WaveOptions)}
+DEFAULTS = {name: getattr(WaveOptions, name) for name in OPTION_NAMES}
 
 
 @_backend.host_constant

@@ -171,7 +171,7 @@ def _of_layer(layer: keras.layers.Layer, sizes: Any, channels: Any, name: str) -
         )
     count = _checked_channels(options, channels)
     if isinstance(layer, SinusoidEncoding):
-        layer._check_shape((1, checked[0] if checked else 1, count))
+        layer._check_built_shape((1, checked[0] if checked else 1, count))
     return View(options, options.encoded_channels(count), checked, of_values)
 
 

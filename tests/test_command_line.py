@@ -108,7 +108,7 @@ def test_the_file_has_the_numbers_of_sinusoidal_table():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_dtype(dtype: str):
+def test_the_file_has_the_dtype_that_is_asked_for(dtype: str):
     table = written(f"{TABLE} --dtype {dtype}")
     assert table.dtype == dtype
     np.testing.assert_array_equal(table, kp.sinusoidal_table((6, 5), 16, dtype=dtype))
@@ -295,7 +295,7 @@ def test_without_a_file_nothing_is_drawn(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().err == ""
 
 
-def test_vector_graphics():
+def test_vector_graphics_are_written():
     run("show mae --shape 4 4 --channels 16 -o mae.svg")
     assert "<svg" in Path("mae.svg").read_text()
 
@@ -335,8 +335,8 @@ def test_vector_graphics():
         ("table --shape 9 --channels -8", "`channels` must be a positive integer"),
         (f"table --channels 8 --shape {'2 ' * 63}", "must be at most 62"),
         (f"{TABLE} --layout ordered", "`layout` must be 'interleaved'"),
-        (f"{TABLE} --eps 1", "`eps` must be left at its default"),
-        (f"{TABLE} --split 4 none", "`split` must hold an even number of channels"),
+        (f"{TABLE} --eps 1", "`eps` needs `coordinate_range`"),
+        (f"{TABLE} --split 4 none", "`split` must be a list of even numbers"),
         (f"{TABLE} --split 4 x", "argument --split: invalid number value: 'x'"),
         (f"{TABLE} --split 4.5 11.5", "`split` must"),
         (f"{TABLE} --offset none", "`offset` must"),
@@ -363,7 +363,9 @@ def test_vector_graphics():
         ),
     ],
 )
-def test_wrong_usage(line: str, message: str, capsys: pytest.CaptureFixture[str]):
+def test_wrong_usage_is_refused(
+    line: str, message: str, capsys: pytest.CaptureFixture[str]
+):
     assert message in usage_error(line, capsys)
     assert list(Path().iterdir()) == []
 
@@ -391,7 +393,7 @@ def test_a_size_that_no_float_holds(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     "line", [f"{TABLE} -o no/a.npy", "show" + TABLE[5:] + " -o no/a.png"]
 )
-def test_a_folder_that_is_missing(line: str, capsys: pytest.CaptureFixture[str]):
+def test_a_missing_folder_is_an_error(line: str, capsys: pytest.CaptureFixture[str]):
     assert main(shlex.split(line)) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -419,7 +421,7 @@ def test_without_latex_there_is_no_file_for_it(
     assert list(Path().iterdir()) == []
 
 
-def test_a_suffix_in_capitals(capsys: pytest.CaptureFixture[str]):
+def test_a_suffix_may_be_in_capitals(capsys: pytest.CaptureFixture[str]):
     run(f"{TABLE} -o TABLE.NPY")
     assert capsys.readouterr().out == "wrote TABLE.NPY\n"
     assert [path.name for path in Path().iterdir()] == ["TABLE.NPY"]

@@ -99,20 +99,24 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("case", LONG)
-@each_known
+@pytest.mark.parametrize(
+    ("case", "mode"),
+    [(case, "eager") for case in LONG]
+    + [(case, mode) for mode in KNOWN[1:] for case in ("1d", "3d")],
+)
 def test_an_encoding_of_known_length_is_exact(case: str, mode: str):
     name, shape, base = LONG[case]
     layer = LAYERS[name](shape[-1], max_wavelength=base)
-    outputs = with_known_sizes(layer, mode)(zeros(*shape))
+    outputs = with_known_sizes(layer, mode)(zeros(1, *shape))
     assert tuple(outputs.shape) == (1, *shape)
     assert error(outputs, base) <= SINGLE
 
 
-@pytest.mark.parametrize("mode", [*KNOWN, *SLOW])
+# Of torch's two graphs the one whose numbers could differ from those of eager calls.
+@pytest.mark.parametrize("mode", ["eager", *(SLOW or KNOWN[1:])])
 def test_the_longest_known_length_with_the_most_channels_is_exact(mode: str):
     layer = kp.PositionalEncoding1D(1024)
-    outputs = with_known_sizes(layer, mode)(zeros(131_072, 1024))
+    outputs = with_known_sizes(layer, mode)(zeros(1, 131_072, 1024))
     # All of its 134 million numbers would take half a minute to check.
     rows = integers(131_072)
     rows = np.unique(np.append(rows[rows >= 0], 131_071))
@@ -123,7 +127,6 @@ def test_the_longest_known_length_with_the_most_channels_is_exact(mode: str):
 # A million positions, with few channels to keep it small.
 OPEN = {
     "1d": ("1d", (None, 8), (1_000_000, 8), 20.0),
-    "2d": ("2d", (None, None, 8), (1, 1_000_000, 8), 1e4),
     "2d-one-known": ("2d", (2, None, 8), (2, 500_000, 8), 20.0),
     "3d": ("3d", (None, None, None, 12), (1, 1_000_000, 1, 12), 1e6),
 }
@@ -135,7 +138,7 @@ def test_an_encoding_of_unknown_length_is_exact(case: str, mode: str):
     name, signature, shape, base = OPEN[case]
     layer = LAYERS[name](shape[-1], max_wavelength=base)
     graph = with_unknown_sizes(layer, mode, (None, *signature))
-    outputs = graph(zeros(*shape))
+    outputs = graph(zeros(1, *shape))
     assert tuple(outputs.shape) == (1, *shape)
     assert error(outputs, base) <= SINGLE
 
@@ -146,7 +149,7 @@ if BACKEND == "torch":
     def test_an_encoding_of_unknown_length_is_exact_in_fused_code(mode: str):
         layer = kp.PositionalEncoding1D(8)
         graph = with_unknown_sizes(layer, mode, (None, None, 8))
-        assert error(graph(zeros(1_000_000, 8)), 1e4) <= SINGLE
+        assert error(graph(zeros(1, 1_000_000, 8)), 1e4) <= SINGLE
 
 
 # Positions of any value, through `encode`.
@@ -214,8 +217,19 @@ def test_positions_are_exact_in_a_graph(kind: str, mode: str):
     assert_exact(graph, to_tensor(TENSORS[kind]), 64, 20.0)
 
 
-@each_tensor
-@pytest.mark.parametrize("mode", [*UNKNOWN, *SLOW])
+@pytest.mark.parametrize(
+    ("kind", "mode"),
+    [
+        (kind, mode)
+        for mode in UNKNOWN
+        for kind in (["reals-below-10^6"] if SLOW else TENSORS)
+    ]
+    + [
+        pytest.param(kind, *mode.values, marks=mode.marks)
+        for mode in SLOW
+        for kind in TENSORS
+    ],
+)
 def test_positions_are_exact_in_a_graph_that_does_not_know_how_many(
     kind: str, mode: str
 ):
@@ -293,7 +307,7 @@ def excess(outputs: Any, expected: np.ndarray) -> float:
 @each_known
 def test_half_precision_is_rounded_once(dtype: str, mode: str):
     layer = kp.PositionalEncoding1D(64, dtype=dtype)
-    outputs = with_known_sizes(layer, mode)(zeros(131_072, 64))
+    outputs = with_known_sizes(layer, mode)(zeros(1, 131_072, 64))
     assert dtype_of(outputs) == dtype
     assert excess(outputs[0], reference.exact_rows(131_072, 64, 1e4)) <= SINGLE
 
@@ -303,7 +317,7 @@ def test_half_precision_is_rounded_once(dtype: str, mode: str):
 def test_half_precision_is_rounded_once_at_an_unknown_length(dtype: str, mode: str):
     length = 1_000_000
     layer = kp.PositionalEncoding1D(8, dtype=dtype)
-    outputs = with_unknown_sizes(layer, mode, (None, None, 8))(zeros(length, 8))
+    outputs = with_unknown_sizes(layer, mode, (None, None, 8))(zeros(1, length, 8))
     assert dtype_of(outputs) == dtype
     assert excess(outputs[0], reference.exact_rows(length, 8, 1e4)) <= SINGLE
 
@@ -333,7 +347,7 @@ if BACKEND != "jax":
     def test_float64_is_exact(base: float, mode: str):
         length = 131_072
         layer = kp.PositionalEncoding1D(16, dtype="float64", max_wavelength=base)
-        outputs = with_known_sizes(layer, mode)(zeros(length, 16))
+        outputs = with_known_sizes(layer, mode)(zeros(1, length, 16))
         off = np.abs(to_numpy(outputs)[0] - reference.exact_rows(length, 16, base))
         assert (off <= double_bound(np.arange(length))).all()
 
@@ -342,7 +356,7 @@ if BACKEND != "jax":
     def test_float64_is_exact_at_an_unknown_length(base: float, mode: str):
         length = 1_000_000
         layer = kp.PositionalEncoding1D(8, dtype="float64", max_wavelength=base)
-        outputs = with_unknown_sizes(layer, mode, (None, None, 8))(zeros(length, 8))
+        outputs = with_unknown_sizes(layer, mode, (None, None, 8))(zeros(1, length, 8))
         off = np.abs(to_numpy(outputs)[0] - reference.exact_rows(length, 8, base))
         assert (off <= double_bound(np.arange(length))).all()
 
@@ -368,7 +382,7 @@ if BACKEND == "torch":
     def test_autocast_leaves_an_encoding_as_it_is(mode: str):
         layer = kp.PositionalEncoding1D(16)
         # A length of its own, of which no other test has left a table.
-        outputs = with_known_sizes(layer, mode)(zeros(311, 16))
+        outputs = with_known_sizes(layer, mode)(zeros(1, 311, 16))
         assert dtype_of(outputs) == "float32"
         assert error(outputs, 1e4) <= SINGLE
 
@@ -377,7 +391,7 @@ if BACKEND == "torch":
     def test_autocast_leaves_an_encoding_of_unknown_length_as_it_is(mode: str):
         layer = kp.PositionalEncoding1D(16)
         graph = with_unknown_sizes(layer, mode, (None, None, 16))
-        assert error(graph(zeros(311, 16)), 1e4) <= SINGLE
+        assert error(graph(zeros(1, 311, 16)), 1e4) <= SINGLE
 
     @pytest.mark.usefixtures("autocast")
     @each_tensor

@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 import pytest
+
 from helpers import frozen_outputs as frozen
 
 each_group = pytest.mark.parametrize("group", frozen.groups())

@@ -1,4 +1,4 @@
-"""`positions`: the ways to run them, where test_positions.py has what they mean."""
+"""`positions`: a place for each element, in any order."""
 
 from __future__ import annotations
 
@@ -13,30 +13,28 @@ from keras import ops
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.gradients import gradient
 from helpers.hard_positions import TIMESTAMPS
 from helpers.position_cases import (
     BATCH,
     CHANNELS,
     GIVEN,
+    IMAGE,
     LENGTH,
     NAMED,
     OF_PLANES,
+    PLANE,
     PLANE_SIZES,
+    PLANE_TABLE,
     PLANES,
     REVERSED,
+    SEQUENCES,
+    TABLE,
     Sequence,
+    X,
     as_tensor,
     each_sequence,
     encoding_at,
     grid_positions,
-)
-from helpers.run_modes import (
-    BACKEND,
-    KNOWN,
-    UNKNOWN,
-    with_known_sizes,
-    with_unknown_sizes,
 )
 from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, ROUNDING, assert_close
@@ -51,9 +49,18 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("given", GIVEN)
-@each_sequence
+@pytest.mark.parametrize(
+    ("case", "given", "kind"),
+    [(NAMED["sum-of-1d"], given, kind) for given in GIVEN for kind in KINDS]
+    + [
+        (case, given, kind)
+        for case in SEQUENCES
+        if case.name != "sum-of-1d"
+        for given in ("integer", "real-for-each")
+        for kind in ("array", "tensor")
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 def test_positions_may_come_in_every_form(case: Sequence, given: str, kind: str):
     values = GIVEN[given]
     layer, x = case.make(), case.inputs()
@@ -132,9 +139,13 @@ def test_timestamps_are_not_rounded_to_half_precision(dtype: str):
 ODD = np.array([1001, 1003, 2049, 5, 77, 4097])
 
 
+@pytest.mark.parametrize(
+    ("case", "policy"),
+    [(case, "mixed_bfloat16") for case in SEQUENCES]
+    + [(NAMED["1d"], "mixed_float16"), (NAMED["sum-of-1d"], "bfloat16")],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 @pytest.mark.parametrize("kind", ["array", "list", "tensor", "real-tensor"])
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
-@each_sequence
 def test_positions_are_not_rounded(
     case: Sequence, policy: str, kind: str, global_policy: Any
 ):
@@ -230,52 +241,6 @@ def test_offset_and_scale_apply_and_a_range_leaves_positions_alone(
     assert_close(outputs, reference.exact(coordinates(positions), CHANNELS))
 
 
-# Graphs.
-
-
-@pytest.mark.parametrize("given", ["integer", "real-for-each"])
-@pytest.mark.parametrize("mode", KNOWN)
-@each_sequence
-def test_a_graph_encodes_given_positions(case: Sequence, mode: str, given: str):
-    layer, x = case.make(), case.inputs()
-    layer(x)
-    function = with_known_sizes(lambda x, p: layer(x, positions=p), mode)
-    outputs = case.encoding(function(x, as_tensor(GIVEN[given])))
-    assert_close(outputs, encoding_at(GIVEN[given]))
-
-
-@pytest.mark.parametrize("mode", KNOWN)
-@pytest.mark.parametrize("name", ["2d", "sum-of-permute2d"])
-def test_a_graph_encodes_positions_of_a_plane(name: str, mode: str):
-    make, first = OF_PLANES[name]
-    layer = make()
-    x = zeros(2, CHANNELS, *PLANE_SIZES) if first else zeros(2, *PLANE_SIZES, CHANNELS)
-    layer(x)
-    function = with_known_sizes(lambda x, p: layer(x, positions=p), mode)
-    outputs = to_numpy(function(x, as_tensor(PLANES["for-each"])))
-    outputs = np.moveaxis(outputs, 1, -1) if first else outputs
-    assert_close(outputs, reference.exact(PLANES["for-each"], CHANNELS))
-
-
-@pytest.mark.parametrize("mode", UNKNOWN)
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-def test_a_graph_that_knows_no_sizes_encodes_given_positions(
-    name: str, dtype: str, mode: str
-):
-    case = NAMED[name]
-    layer = case.make()
-    layer(case.inputs())
-
-    def encode(positions: Any) -> Any:
-        x = ops.zeros((*ops.shape(positions), CHANNELS))
-        return layer(x, positions=positions)
-
-    function = with_unknown_sizes(encode, mode, (None, None), dtype)
-    given = GIVEN["for-each"]
-    assert_close(function(to_tensor(given, dtype)), encoding_at(given))
-
-
 # Models.
 
 
@@ -324,167 +289,62 @@ def test_a_model_keeps_its_positions_when_saved_and_cloned(kind: str, tmp_path: 
     assert_close(np.stack(found), encoding_at(REVERSED))
 
 
-# Gradients.
-
-
-def slopes(positions: np.ndarray) -> np.ndarray:
-    """Of the sum of the encoding of each: f * cos for a sine, -f * sin for a cosine."""
-    encoding = encoding_at(positions)
-    frequency = 10000.0 ** -(np.arange(CHANNELS // 2) / (CHANNELS // 2))
-    return ((encoding[..., 1::2] - encoding[..., 0::2]) * frequency).sum(axis=-1)
-
-
-# Frequencies of 1, 1/10, 1/100, 1/1000, each for a sine and a cosine, both of which are
-# off by COUNTING; and sums of numbers below 2 are rounded.
-SLOPE_ERROR = 2.222 * COUNTING + 2.0**-21
-
-
-@pytest.mark.parametrize("mode", KNOWN)
-@each_sequence
-def test_gradients_flow_to_positions(case: Sequence, mode: str):
-    layer, x = case.make(), case.inputs()
-    layer(x)
-    function = with_known_sizes(lambda p: layer(x, positions=p), mode)
-    given = GIVEN["real-for-each"].astype("float32")
-    found = gradient(function, to_tensor(given))
-    assert_close(found, slopes(given), SLOPE_ERROR)
-
-
-def test_gradients_of_shared_positions_add_up_over_the_batch():
-    layer = kp.PositionalEncoding1D(CHANNELS)
-    given, x = GIVEN["real"].astype("float32"), zeros(BATCH, LENGTH, CHANNELS)
-    found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
-    assert_close(found, BATCH * slopes(given), BATCH * SLOPE_ERROR)
-
-
-def test_gradients_flow_to_positions_of_a_plane():
-    layer = kp.PositionalEncoding2D(2 * CHANNELS)  # as many for each axis as above
-    given, x = (
-        PLANES["real-for-each"].astype("float32"),
-        zeros(2, *PLANE_SIZES, 2 * CHANNELS),
-    )
-    found = gradient(lambda p: layer(x, positions=p), to_tensor(given))
-    assert_close(found, slopes(given), SLOPE_ERROR)
-
-
-def test_positions_can_be_learned():
-    class Places(keras.layers.Layer):
-        def build(self, input_shape: Any) -> None:
-            self.places = self.add_weight(shape=(LENGTH,), initializer="ones")
-            self.encoding = kp.PositionalEncoding1D(CHANNELS)
-
-        def call(self, inputs: Any) -> Any:
-            return self.encoding(inputs, positions=self.places)
-
-    layer = Places()
-    model = keras.Sequential([keras.Input((LENGTH, CHANNELS)), layer])
-    model.compile("sgd", "mse")
-    x = np.zeros((BATCH, LENGTH, CHANNELS), "float32")
-    # Not towards 0, from which sine and cosine are as far at every position.
-    model.fit(x, x + 1, verbose=0)
-    assert np.isfinite(to_numpy(layer.places)).all()
-    assert (to_numpy(layer.places) != 1).all()
-
-
-# What are no positions.
-
-BAD_POSITIONS: dict[str, tuple[Any, type[Exception], str]] = {
-    "scalar": (5, ValueError, r"must have shape \(6,\), or \(3, 6\)"),
-    "short": (np.arange(5), ValueError, r"must have shape \(6,\), or \(3, 6\)"),
-    "one": ([3], ValueError, "must have shape"),
-    "batch-of-one": (np.zeros((1, 6)), ValueError, "must have shape"),
-    "batch-of-two": (np.zeros((2, 6)), ValueError, "must have shape"),
-    "axis-of-one": (np.zeros((3, 6, 1)), ValueError, "must have shape"),
-    "transposed": (np.zeros((6, 3)), ValueError, "must have shape"),
-    "none": (np.zeros(0), ValueError, "must have shape"),
-    "uneven": ([[0, 1], [2]], ValueError, "or lists of as many numbers each"),
-    "bool": ([True] * LENGTH, TypeError, "must be integers or real numbers"),
-    "str": (["0"] * LENGTH, TypeError, "must be integers or real numbers"),
-    "complex": ([1j] * LENGTH, TypeError, "must be integers or real numbers"),
-    "object": ([None] * LENGTH, TypeError, "must be integers or real numbers"),
-}
-
-
-@pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
-@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-@pytest.mark.parametrize("bad", BAD_POSITIONS)
-def test_what_are_no_positions_is_refused(bad: str, name: str, built: bool):
-    value, error, message = BAD_POSITIONS[bad]
-    case = NAMED[name]
-    layer, x = case.make(), case.inputs()
-    if built:
-        layer(x)
-    # From the first letter on: Keras would put words of its own before it.
-    with pytest.raises(error, match=f"^`positions` .*{message}"):
-        layer(x, positions=value)
-
-
-@pytest.mark.parametrize("name", ["bool", "short"])
-def test_tensors_that_are_no_positions_are_refused(name: str):
-    value, error, message = BAD_POSITIONS[name]
-    layer = kp.PositionalEncoding1D(CHANNELS)
-    with pytest.raises(error, match=f"`positions` .*{message}"):
-        layer(zeros(BATCH, LENGTH, CHANNELS), positions=to_tensor(np.array(value)))
-
-
-BAD_PLANES = [(3, 4), (3, 4, 1), (4, 3, 2), (1, 3, 4, 2), (2, 3, 4), (2, 12, 2)]
-
-
-@pytest.mark.parametrize("shape", BAD_PLANES, ids=str)
-def test_what_are_no_positions_of_a_plane_is_refused(shape: tuple[int, ...]):
-    layer = kp.PositionalEncoding2D(CHANNELS)
-    with pytest.raises(ValueError, match=r"`positions` must have shape \(3, 4, 2\)"):
-        layer(zeros(2, *PLANE_SIZES, CHANNELS), positions=np.zeros(shape))
-
-
-def test_a_functional_model_checks_positions_at_once():
-    plane = keras.Input((*PLANE_SIZES, CHANNELS))
-    with pytest.raises(ValueError, match=r"^`positions` must have shape \(3, 4, 2\)"):
-        kp.PositionalEncoding2D(CHANNELS)(plane, positions=keras.Input((5,)))
-
-
-if BACKEND == "tensorflow":
-
-    @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
-    @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-    def test_a_graph_that_knows_no_size_refuses_positions_of_other_sizes(
-        name: str, jit: bool
-    ):
-        import tensorflow as tf
-
-        layer, x = NAMED[name].make(), NAMED[name].inputs()
-        layer(x)
-        signature = [tf.TensorSpec((None, None, CHANNELS)), tf.TensorSpec((None, None))]
-        function = tf.function(
-            lambda x, positions: layer(x, positions=positions),
-            signature,
-            jit_compile=jit,
-        )
-        positions = tf.random.uniform((BATCH, LENGTH), maxval=100)
-        assert_close(function(x, positions), encoding_at(to_numpy(positions)))
-        for wrong in (positions[:, :1], positions[:, :5], positions[:2]):
-            with pytest.raises(tf.errors.InvalidArgumentError):
-                function(x, wrong)
-
-
-BESIDE = {
-    "int": lambda: 1,
-    "list": lambda: [0, 0, 0],
-    "tensor": lambda: to_tensor(np.array(0, "int32")),
-}
-
-
-@pytest.mark.parametrize("start", BESIDE)
-@pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-def test_a_start_beside_positions_is_refused(name: str, start: str):
-    case = NAMED[name]
-    with pytest.raises(
-        ValueError, match=r"^`start_index` must be 0 beside `positions`"
-    ):
-        case.make()(case.inputs(), start_index=BESIDE[start](), positions=REVERSED)
+# Beside a start of 0, and in every layer.
 
 
 def test_the_start_0_beside_positions_is_accepted():
     layer = kp.PositionalEncoding1D(CHANNELS)
     x = zeros(BATCH, LENGTH, CHANNELS)
     assert_close(layer(x, start_index=0, positions=REVERSED), encoding_at(REVERSED))
+
+
+@pytest.mark.parametrize("channels_first", [False, True])
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_plane_of_either_format_is_encoded(batched: bool, channels_first: bool):
+    positions = np.stack([PLANE, PLANE + 7]) if batched else PLANE
+    expected = [
+        PLANE_TABLE[:3, :4],
+        PLANE_TABLE[7:10, 7:11] if batched else PLANE_TABLE[:3, :4],
+    ]
+    expected = np.stack(expected)
+    if channels_first:
+        layer, x = kp.PositionalEncodingPermute2D(CHANNELS), IMAGE.transpose(0, 3, 1, 2)
+        expected = expected.transpose(0, 3, 1, 2)
+    else:
+        layer, x = kp.PositionalEncoding2D(CHANNELS), IMAGE
+    assert_close(layer(to_tensor(x), positions=positions), expected)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_positions_are_never_rounded_to_a_half_type(policy: str):
+    layer = kp.Summer(kp.PositionalEncoding1D(CHANNELS, dtype=policy), dtype=policy)
+    positions = np.array([1001, 1002, 1003, 5, 6, 7])
+    dtype = policy.removeprefix("mixed_")
+    for given in (positions, to_tensor(positions, "float32")):
+        assert_close(
+            layer(to_tensor(X), positions=given), TABLE[positions], ROUNDING[dtype]
+        )
+
+
+def test_offset_and_scale_apply_and_a_range_leaves_scale_alone():
+    x, positions = to_tensor(X), np.arange(LENGTH)
+    layer = kp.PositionalEncoding1D(CHANNELS, offset=2.0, scale=3.0)
+    assert_close(layer(x, positions=positions), TABLE[3 * (positions + 2)])
+    layer = kp.PositionalEncoding1D(
+        CHANNELS, offset=2.0, scale=3.0, coordinate_range=(0, 1)
+    )
+    assert_close(layer(x, positions=positions), TABLE[3 * positions])
+
+
+def test_a_saved_model_takes_positions_as_an_input(tmp_path: Any):
+    inputs, positions = (
+        keras.Input((None, CHANNELS)),
+        keras.Input((None,), dtype="int32"),
+    )
+    outputs = kp.Summer(kp.PositionalEncoding1D(CHANNELS))(inputs, positions=positions)
+    model = keras.Model([inputs, positions], outputs)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    given = np.stack([REVERSED, REVERSED + 1, REVERSED + 900]).astype("int32")
+    for either in (model, loaded):
+        assert_close(either.predict([X, given], verbose=0), TABLE[given])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import runpy
 import zipfile
@@ -32,6 +33,7 @@ def layer_of(model: keras.Model) -> keras.Layer:
     return model.layers[1]
 
 
+@functools.cache
 def load(path: Path) -> keras.Model:
     """The model of a file, or a skip: Keras reads older files than it, not newer."""
     version = written_by(path)

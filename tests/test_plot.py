@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import subprocess
@@ -18,9 +19,14 @@ from matplotlib.colors import to_rgb, to_rgba
 
 import keras_posenc as kp
 from helpers import reference
+from helpers.docstrings import (
+    documented,
+    documented_defaults,
+    sections,
+    without_required,
+)
+from helpers.docstrings import written_arguments as arguments
 from keras_posenc import plot
-from test_api import documented, documented_defaults, sections, without_required
-from test_api import written_arguments as arguments
 
 mpl.use("agg")  # needs no display
 
@@ -572,13 +578,19 @@ def rendered(figure: Any) -> np.ndarray:
     return plt.imread(io.BytesIO(file.getvalue()))
 
 
-@each_drawing
-def test_a_new_figure_is_pyplots_and_lets_the_page_through(name: str):
+@functools.cache
+def drawn_anew(name: str) -> tuple[Any, np.ndarray]:
+    """A drawing in a figure of its own, and what that looks like: slow to find out."""
     before = dict(mpl.rcParams)
     figure, _ = DRAWN[name](None)
     assert dict(mpl.rcParams) == before
     assert figure is plt.gcf()
-    pixels = rendered(figure)
+    return figure, rendered(figure)
+
+
+@each_drawing
+def test_a_new_figure_is_pyplots_and_lets_the_page_through(name: str):
+    _, pixels = drawn_anew(name)
     assert pixels[0, 0, 3] == 0
     # At 40 dots an inch lines are thinner than a dot, and so may not quite cover it.
     assert pixels[..., 3].max() > 0.9
@@ -586,8 +598,7 @@ def test_a_new_figure_is_pyplots_and_lets_the_page_through(name: str):
 
 @each_drawing
 def test_everything_new_can_be_read_on_light_and_dark_pages(name: str):
-    figure, _ = DRAWN[name](None)
-    figure.canvas.draw()
+    figure, _ = drawn_anew(name)
     texts = [text for text in figure.findobj(mpl.text.Text) if text.get_text()]
     assert texts
     assert {to_rgba(text.get_color()) for text in texts} == {to_rgba(plot.TEXT)}
@@ -614,7 +625,10 @@ def test_colours_stand_out(color: str, page: str):
     assert contrast(color, page) >= 3
 
 
-@each_drawing
+# Sizes of one and long ones are laid out in new figures above.
+@pytest.mark.parametrize(
+    "name", ["1", "2", "3", "curve", "matrix", "map", "slices", "spectrum"]
+)
 def test_in_given_axes_the_style_is_the_owners(name: str):
     with mpl.rc_context({"axes.labelcolor": "red", "axes.titlecolor": "red"}):
         figure, (left, right) = plt.subplots(

@@ -13,11 +13,11 @@ from keras import ops
 
 import keras_posenc as kp
 from helpers import reference
+from helpers.position_cases import CHANNELS, TABLE
 from helpers.run_modes import KNOWN, UNKNOWN, with_known_sizes, with_unknown_sizes
 from helpers.tensors import dtype_of, to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, assert_close
 
-CHANNELS = 8
 RIGHT = [True, True, True, False, False]
 LEFT = [False, False, True, True, True]
 HOLES = [True, False, True, False, True]
@@ -284,7 +284,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "sequence-for-a-plane": (MASKS, {"rank": 2}, ValueError, "with rank=2 sizes"),
     "rank-0": (MASKS, {"rank": 0}, ValueError, "`rank` must be a positive integer"),
     "rank-real": (MASKS, {"rank": 1.0}, TypeError, "`rank` must be a positive"),
-    "eps-alone": (MASKS, {"eps": 1e-6}, ValueError, "`eps` must be 0 without"),
+    "eps-alone": (MASKS, {"eps": 1e-6}, ValueError, "`eps` needs `normalize`"),
     "one-limit": (MASKS, {"normalize": (1,)}, ValueError, "`normalize` must be a pair"),
     "number": (MASKS, {"normalize": 1.0}, TypeError, "`normalize` must be a pair"),
     "reversed": (MASKS, {"normalize": (1, 0)}, ValueError, "the lower one first"),
@@ -349,3 +349,46 @@ def test_with_a_range_padding_may_be_between_integers():
     mask = np.array([[True, True, False]])
     found = kp.positions_from_mask(mask, normalize=(0, 1), masked=-0.5)
     assert to_numpy(found).tolist() == [[0, 1, -0.5]]
+
+
+# Two rows and two planes, counted by hand.
+
+MASK = np.array([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]], bool)
+
+
+def test_two_rows_are_counted_as_fairseq_does():
+    # `make_positions` with padding_idx=1 counts real tokens from 2.
+    found = kp.positions_from_mask(MASK, start=2, masked=1)
+    assert to_numpy(found).tolist() == [[2, 3, 4, 1, 1], [1, 1, 2, 3, 4]]
+
+
+def test_padding_on_either_side_keeps_the_running_count():
+    found = kp.positions_from_mask(MASK)
+    assert to_numpy(found).tolist() == [[0, 1, 2, 2, 2], [-1, -1, 0, 1, 2]]
+
+
+def test_two_planes_are_counted_as_detr_does():
+    """2 pi (i + 1) / (n + 1e-6), with n the real places of each sample."""
+    mask = np.zeros((2, 4, 5), bool)
+    mask[0], mask[1, :3, :2] = True, True
+    found = to_numpy(
+        kp.positions_from_mask(mask, 2, start=1, normalize=(0, 2 * math.pi), eps=1e-6)
+    )
+    for sample, (height, width) in enumerate([(4, 5), (3, 2)]):
+        rows, columns = np.meshgrid(
+            2 * math.pi * np.arange(1, height + 1) / (height + 1e-6),
+            2 * math.pi * np.arange(1, width + 1) / (width + 1e-6),
+            indexing="ij",
+        )
+        real = found[sample, :height, :width]
+        # Three roundings of numbers below 8 in float32.
+        np.testing.assert_allclose(real[..., 0], rows, rtol=0, atol=3 * 2.0**-22)
+        np.testing.assert_allclose(real[..., 1], columns, rtol=0, atol=3 * 2.0**-22)
+
+
+def test_a_batch_padded_on_the_left_gets_the_encoding_of_its_real_tokens():
+    x = to_tensor(np.zeros((2, 5, CHANNELS), "float32"))
+    positions = kp.positions_from_mask(MASK)
+    outputs = to_numpy(kp.PositionalEncoding1D(CHANNELS)(x, positions=positions))
+    assert_close(outputs[0, :3], TABLE[:3])
+    assert_close(outputs[1, 2:], TABLE[:3])

@@ -479,8 +479,8 @@ def test_layer_arguments():
     assert layer.data_format == "channels_first"
     assert layer.grid == (2, 3)
     assert layer.prefix_tokens == 1
-    override = kp.CoordinateEncoding.from_preset("ddpm", 16, dtype_override="float16")
-    assert override.compute_dtype == "float16"
+    layer = kp.CoordinateEncoding.from_preset("ddpm", 16, dtype="float16")
+    assert layer.compute_dtype == "float16"
 
 
 def test_frequencies_take_the_place_of_those_of_the_preset():
@@ -548,7 +548,7 @@ def test_of_a_class_of_the_users_own():
         (lambda: kp.encode([1], 8, preset="detr"), r"Use rank 2 for"),
     ],
 )
-def test_another_rank(make: Callable[[], Any], use: str):
+def test_a_preset_of_another_rank_is_refused(make: Callable[[], Any], use: str):
     with pytest.raises(ValueError, match=f"`preset` must be one for rank .*{use}"):
         make()
 
@@ -562,7 +562,7 @@ def test_another_rank(make: Callable[[], Any], use: str):
     ],
     ids=["layer", "table", "encode"],
 )
-def test_unknown_names(make: Callable[[Any], Any]):
+def test_an_unknown_name_is_refused(make: Callable[[Any], Any]):
     names = r"one of the names in `keras_posenc\.presets\(\)`"
     with pytest.raises(
         ValueError, match=rf"{names}; close ones are detr, .*Received: preset='DETRR'"
@@ -574,24 +574,24 @@ def test_unknown_names(make: Callable[[Any], Any]):
         make(3)
 
 
-def test_a_rank_must_be_there():
+def test_the_general_class_needs_a_rank():
     message = r"`PositionalEncoding\.from_preset` needs `rank`.*preset='mae'"
     with pytest.raises(TypeError, match=message):
         kp.PositionalEncoding.from_preset("mae", 8)
 
 
-def test_values_need_channels():
+def test_coordinate_encoding_needs_channels():
     with pytest.raises(TypeError, match=r"`channels` must be a positive integer"):
         kp.CoordinateEncoding.from_preset("ddpm")
 
 
-def test_what_is_no_argument():
+def test_an_argument_of_no_layer_is_refused():
     with pytest.raises((TypeError, ValueError), match="temperature"):
         kp.PositionalEncoding1D.from_preset("mae", 8, temperature=20.0)
 
 
 @pytest.mark.parametrize("cls", [kp.Summer, kp.SinusoidEncoding])
-def test_layers_that_have_none(cls: type):
+def test_layers_without_options_have_no_presets(cls: type):
     assert not hasattr(cls, "from_preset")
 
 
@@ -655,13 +655,13 @@ def test_the_list_is_the_callers_to_change():
 
 
 @pytest.mark.parametrize("rank", [0, -1])
-def test_bad_rank_of_the_list(rank: int):
+def test_a_bad_rank_of_the_list_is_refused(rank: int):
     with pytest.raises(ValueError, match=rf"`rank` must be a positive.*rank={rank}"):
         kp.presets(rank)
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_each_is_one_sentence_and_has_a_source(name: str):
+def test_each_preset_has_one_sentence_and_a_source(name: str):
     row = PRESETS[name]
     assert row.name == name
     assert row.sentence[0].isupper() or row.sentence.startswith("timm")
@@ -670,82 +670,10 @@ def test_each_is_one_sentence_and_has_a_source(name: str):
     assert row.source.startswith(("https://", "arXiv:"))
 
 
-# --- Positions in a table ------------------------------------------------------------
+# --- More errors, and an override ----------------------------------------------------
 
 
-def test_positions_of_a_grid_are_the_grid():
-    grid = np.stack(np.meshgrid(np.arange(3), np.arange(4), indexing="ij"), axis=-1)
-    table = kp.sinusoidal_table((3, 4), 12, dtype="float64", preset="mae")
-    same = kp.sinusoidal_table(None, 12, positions=grid, dtype="float64", preset="mae")
-    assert same.shape == (3, 4, 12)
-    np.testing.assert_array_equal(same, table)
-
-
-@pytest.mark.parametrize(
-    ("positions", "shape"),
-    [
-        (3, (8,)),
-        ([0.5, 1.5], (2, 8)),
-        ([[0.5], [1.5]], (2, 8)),
-        ([[1, 2, 3]], (1, 8)),
-        (np.zeros((2, 5, 2)), (2, 5, 8)),
-        (np.zeros((0, 2)), (0, 8)),
-    ],
-    ids=repr,
-)
-def test_shape_of_a_table_of_positions(positions: Any, shape: tuple[int, ...]):
-    assert kp.sinusoidal_table(None, 8, positions=positions).shape == shape
-
-
-def test_positions_keep_their_digits():
-    """A timestamp in seconds, which float32 would move by a minute."""
-    timestamps = np.array([1_700_000_000.25, -1_700_000_000.75])
-    table = kp.sinusoidal_table(None, 4, positions=timestamps)
-    # Two float64 products of numbers near 2^31.
-    np.testing.assert_allclose(table[:, 0], np.sin(timestamps), rtol=0, atol=2.0**-22)
-
-
-def test_positions_may_be_a_tensor():
-    tensor = keras.ops.convert_to_tensor([[1, 2], [3, 4]])
-    table = kp.sinusoidal_table(None, 8, positions=tensor)
-    same = kp.sinusoidal_table(None, 8, positions=[[1, 2], [3, 4]])
-    np.testing.assert_array_equal(table, same)
-
-
-def test_infinity_has_no_place():
-    assert np.isnan(kp.sinusoidal_table(None, 4, positions=[np.inf])).all()
-
-
-def test_options_hold_for_positions():
-    """As in the layer: `offset` and `scale` apply, and a range has been applied."""
-    table = kp.sinusoidal_table(None, 4, positions=[3.0], offset=1.0, scale=0.5)
-    np.testing.assert_array_equal(table, kp.sinusoidal_table(None, 4, positions=[2.0]))
-    table = kp.sinusoidal_table(None, 8, positions=[[1.0, 2.0]], preset="detr")
-    same = kp.sinusoidal_table(None, 8, positions=[[1.0, 2.0]])
-    np.testing.assert_array_equal(table, same)
-
-
-def test_shape_beside_positions():
-    with pytest.raises(ValueError, match=r"`shape` must be None beside `positions`"):
-        kp.sinusoidal_table(2, 8, positions=[1, 2])
-
-
-@pytest.mark.parametrize(
-    ("positions", "error", "message"),
-    [
-        ("12", TypeError, r"`positions` must be integers or real numbers"),
-        ([True], TypeError, r"`positions` must be integers or real numbers"),
-        ([[1, 2], [3]], ValueError, r"`positions` must be numbers"),
-        (np.zeros((3, 0)), ValueError, r"`positions\.shape\[-1\]` must be a positive"),
-    ],
-    ids=["text", "bool", "uneven", "no-axes"],
-)
-def test_bad_positions(positions: Any, error: type[Exception], message: str):
-    with pytest.raises(error, match=message):
-        kp.sinusoidal_table(None, 8, positions=positions)
-
-
-def test_a_rank_beside_a_class_that_has_one():
+def test_a_rank_beside_a_class_that_has_one_is_refused():
     message = r"^`PositionalEncoding2D` has its rank in its name\. Received: rank=2$"
     with pytest.raises(TypeError, match=message):
         kp.PositionalEncoding2D.from_preset("mae", 8, rank=2)
@@ -754,7 +682,7 @@ def test_a_rank_beside_a_class_that_has_one():
 @pytest.mark.parametrize(
     ("name", "divisor"), [("v-jepa", 8), ("cogvideox", 16), ("prithvi", 16)]
 )
-def test_channels_that_a_preset_cannot_divide(name: str, divisor: int):
+def test_channels_that_a_preset_cannot_divide_are_refused(name: str, divisor: int):
     message = rf"^`channels` must be divisible by {divisor} with this preset\. .*=12$"
     with pytest.raises(ValueError, match=message):
         kp.PositionalEncoding3D.from_preset(name, 12)

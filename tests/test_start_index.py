@@ -1,7 +1,4 @@
-"""`start_index`: a call that goes on where another one ended.
-
-What each form of it means, test_positions.py says; here are the ways to run it.
-"""
+"""`start_index`: a call that goes on where another one ended."""
 
 from __future__ import annotations
 
@@ -15,27 +12,20 @@ from keras import ops
 
 import keras_posenc as kp
 from helpers import reference
-from helpers.internals import RECORD_BYTES, cache_limit, cached_bytes, limit_cache
 from helpers.position_cases import (
     BATCH,
     CHANNELS,
+    IMAGE,
     LENGTH,
     NAMED,
+    PLANE_TABLE,
     SEQUENCES,
     STARTS,
+    TABLE,
     Sequence,
-    compiled,
+    X,
     counted_from,
-    each_compiler,
-    each_sequence,
     tile_positions,
-)
-from helpers.run_modes import (
-    BACKEND,
-    KNOWN,
-    UNKNOWN,
-    with_known_sizes,
-    with_unknown_sizes,
 )
 from helpers.tensors import dtype_of, scalar, to_numpy, to_tensor, zeros
 from helpers.tolerances import COUNTING, ROUNDING, assert_close
@@ -59,8 +49,16 @@ FORMS: dict[str, Any] = {
 }
 
 
-@each_sequence
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "case"),
+    [(form, NAMED[name]) for form in FORMS for name in ("permute1d", "sum-of-1d")]
+    + [
+        (form, NAMED[name])
+        for form in ("zero", "int", "scalar-tensor", "list", "tensor")
+        for name in ("1d", "sum-of-sum-of-1d", "sinusoid")
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
 def test_a_start_may_come_in_every_form(form: str, case: Sequence):
     given, starts = FORMS[form]
     layer, x = case.make(), case.inputs()
@@ -138,155 +136,24 @@ def test_a_start_of_zeros_goes_with_a_range():
     )
 
 
-# Step by step.
-
-STEPS = 1000
-
-
-@pytest.fixture
-def small_cache(empty_cache: None) -> None:
-    """With room for some 30 steps."""
-    limit_cache(30 * (RECORD_BYTES + 4 * CHANNELS))
-
-
-@pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
-@pytest.mark.parametrize("name", ["1d", "permute1d", "sum-of-1d"])
-@pytest.mark.usefixtures("small_cache")
-def test_decoding_step_by_step_equals_the_whole(name: str, tensor: bool):
-    case = NAMED[name]
-    layer, token = case.make(), case.inputs(length=1, batch=1)
-    starts = map(scalar, range(STEPS)) if tensor else range(STEPS)
-    steps = [case.encoding(layer(token, start_index=start)) for start in starts]
-    assert_close(np.concatenate(steps, 1)[0], reference.encode_1d(STEPS, CHANNELS))
-    assert cached_bytes() <= cache_limit()
-    # A test of an absence: tables are kept at all.
-    assert (cached_bytes() > 0) != tensor
-
-
-def test_decoding_takes_little_of_the_cache_of_the_process():
-    layer, token = kp.PositionalEncoding1D(CHANNELS), zeros(1, 1, CHANNELS)
-    before = cached_bytes()
-    for step in range(STEPS):
-        layer(token, start_index=step)
-    # So many numbers and a kilobyte of a record; less if others had to go.
-    assert cached_bytes() - before <= STEPS * (4 * CHANNELS + RECORD_BYTES)
-
-
-@pytest.mark.usefixtures("small_cache")
-def test_each_start_finds_its_own_table():
-    layer, x = kp.PositionalEncoding1D(CHANNELS), zeros(BATCH, LENGTH, CHANNELS)
-    for start in (0, 3, 0, -3, 3):
-        assert_close(layer(x, start_index=start), counted_from(start))
-
-
-# Graphs.
-
-TRACED = {
-    "scalar": ([1, 9, -30], lambda start: start),
-    "one-for-each": ([STARTS, [5, 5, -5], [0, 0, 10**6]], lambda starts: starts),
-}
-
-
-@each_compiler
-@each_sequence
-@pytest.mark.parametrize("kind", TRACED)
-def test_one_trace_for_every_start(kind: str, case: Sequence, compiler: str):
-    layer, x = case.make(), case.inputs()
-    layer(x)
-    function, traces = compiled(lambda x, k: layer(x, start_index=k), compiler)
-    values = TRACED[kind][0]
-    outputs = [function(x, to_tensor(np.array(start, "int32"))) for start in values]
-    found = np.stack([case.encoding(output) for output in outputs])
-    expected = np.stack(
-        [np.broadcast_to(counted_from(start), found.shape[1:]) for start in values]
-    )
-    assert_close(found, expected)
-    assert traces() == 1
-
-
-@each_compiler
-def test_one_trace_for_every_tile(compiler: str):
-    layer, x = kp.PositionalEncoding2D(CHANNELS), zeros(2, 3, 4, CHANNELS)
-    layer(x)
-    function, traces = compiled(
-        lambda x, row, column: layer(x, start_index=(row, column)), compiler
-    )
-    corners = [(1, 2), (300, 0), (-5, 7)]
-    outputs = [to_numpy(function(x, *map(scalar, corner))) for corner in corners]
-    expected = [
-        reference.exact(tile_positions((3, 4), corner), CHANNELS)[None]
-        for corner in corners
-    ]
-    assert_close(np.stack(outputs), np.stack(expected))
-    assert traces() == 1
-
-
-@pytest.mark.parametrize("mode", KNOWN)
-@each_sequence
-def test_an_int_starts_a_graph_elsewhere(case: Sequence, mode: str):
-    layer = case.make()
-    layer(case.inputs())
-    function = with_known_sizes(lambda x: layer(x, start_index=-5), mode)
-    assert_close(case.encoding(function(case.inputs())), counted_from(-5))
-
-
-if BACKEND == "torch":
-
-    @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-    def test_an_int_that_changes_takes_two_graphs_of_torch(name: str):
-        case = NAMED[name]
-        layer, x = case.make(), case.inputs()
-        layer(x)
-        function, traces = compiled(lambda x, k: layer(x, start_index=k), "dynamo")
-        # More than the eight graphs that torch.compile makes of a function.
-        starts = [5, 9, 30, 31, 32, 33, 1000, -7, 10**6, 0, 1]
-        outputs = [case.encoding(function(x, start)) for start in starts]
-        expected = [np.broadcast_to(counted_from(k), outputs[0].shape) for k in starts]
-        assert_close(np.stack(outputs), np.stack(expected))
-        # The first start is a constant, the second one is kept open.
-        assert traces() == 2
-
-
-# Sizes that are not known.
-
-
-@pytest.mark.parametrize("mode", UNKNOWN)
-@each_sequence
-def test_an_int_starts_a_graph_that_knows_no_size_elsewhere(case: Sequence, mode: str):
-    layer = case.make()
-    layer(case.inputs())
-    unknown = (None, None, None)
-    signature = (*unknown[:1], CHANNELS, None) if case.channels_first else None
-    function = with_unknown_sizes(
-        lambda x: layer(x, start_index=-5),
-        mode,
-        signature or (None, None, CHANNELS),
-    )
-    assert_close(case.encoding(function(case.inputs())), counted_from(-5))
-
-
-@pytest.mark.parametrize("mode", UNKNOWN)
-@pytest.mark.parametrize("name", ["1d", "sum-of-1d"])
-def test_starts_serve_an_unknown_number_of_sequences(name: str, mode: str):
-    layer = NAMED[name].make()
-    layer(NAMED[name].inputs())
-
-    def decode(starts: Any) -> Any:
-        x = ops.zeros((ops.shape(starts)[0], LENGTH, CHANNELS))
-        return layer(x, start_index=starts)
-
-    function = with_unknown_sizes(decode, mode, (None,), "int32")
-    outputs = function(to_tensor(np.array(STARTS, "int32")))
-    assert_close(outputs, counted_from(STARTS))
-
-
 # Precision.
 
 
 @pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("mixed", [False, True], ids=["pure", "mixed"])
-@each_sequence
+@pytest.mark.parametrize(
+    ("case", "mixed", "dtype"),
+    [(case, True, "bfloat16") for case in SEQUENCES]
+    + [
+        (NAMED["1d"], False, "bfloat16"),
+        (NAMED["sum-of-1d"], False, "float16"),
+        (NAMED["permute1d"], True, "float16"),
+    ],
+    ids=lambda value: (
+        {True: "mixed", False: "pure"}.get(value, value)
+        if isinstance(value, (bool, str))
+        else value.name
+    ),
+)
 def test_half_precision_rounds_the_encoding_and_not_the_start(
     case: Sequence, mixed: bool, dtype: str, tensor: bool
 ):
@@ -345,139 +212,7 @@ def test_a_model_keeps_the_start_of_a_tile_when_saved(tmp_path: Path):
     assert_close(outputs, reference.exact(tile_positions((3, 4), (10, -20)), CHANNELS))
 
 
-# What Summer passes on to anyone's layer.
-
-
-class KnowsStarts(keras.layers.Layer):
-    """With the arguments of the layers of KerasHub; returns what it got."""
-
-    def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
-        if positions is None:
-            positions = start_index + ops.arange(inputs.shape[1])
-        return ops.zeros_like(inputs) + ops.cast(positions, "float32")[:, None]
-
-
-class KnowsNone(keras.layers.Layer):
-    def call(self, inputs: Any) -> Any:
-        return inputs
-
-
-@pytest.mark.parametrize("start", [0, 4, -4])
-@pytest.mark.parametrize("tensor", [False, True], ids=["int", "tensor"])
-def test_a_summer_passes_the_start_on_to_any_layer(start: int, tensor: bool):
-    layer = kp.Summer(KnowsStarts())
-    given = scalar(start) if tensor else start
-    outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=given)
-    expected = (start + np.arange(LENGTH, dtype="float32"))[:, None]
-    np.testing.assert_array_equal(
-        to_numpy(outputs), np.broadcast_to(expected, outputs.shape)
-    )
-
-
-@pytest.mark.parametrize("tensor", [False, True], ids=["array", "tensor"])
-def test_a_summer_passes_positions_on_to_any_layer(tensor: bool):
-    positions = np.arange(LENGTH)[::-1].astype("float32")
-    given = to_tensor(positions) if tensor else positions
-    outputs = kp.Summer(KnowsStarts())(zeros(BATCH, LENGTH, CHANNELS), positions=given)
-    np.testing.assert_array_equal(
-        to_numpy(outputs), np.broadcast_to(positions[:, None], outputs.shape)
-    )
-
-
-UNKNOWN_TO_IT = {"start_index": 2, "positions": list(range(LENGTH))}
-
-
-@pytest.mark.parametrize("argument", UNKNOWN_TO_IT)
-def test_a_layer_that_takes_no_start_raises_its_own_error(argument: str):
-    layer = kp.Summer(KnowsNone())
-    with pytest.raises(TypeError, match=argument):
-        layer(zeros(BATCH, LENGTH, CHANNELS), **{argument: UNKNOWN_TO_IT[argument]})
-
-
-def test_a_layer_that_takes_no_start_is_not_given_zero():
-    outputs = kp.Summer(KnowsNone())(zeros(BATCH, LENGTH, CHANNELS), start_index=0)
-    assert to_numpy(outputs).max() == 0
-
-
-def test_a_subclass_of_an_encoding_gets_the_start():
-    class Doubled(kp.PositionalEncoding1D):
-        def call(self, inputs: Any, start_index: Any = 0, positions: Any = None) -> Any:
-            return 2 * super().call(inputs, start_index, positions)
-
-    outputs = kp.Summer(Doubled(CHANNELS))(
-        zeros(BATCH, LENGTH, CHANNELS), start_index=STARTS
-    )
-    assert_close(outputs, 2 * counted_from(STARTS), 2 * COUNTING)
-
-
-# What is no start.
-
-INTEGER = "`start_index` must be an integer, or a tensor of one"
-BAD_STARTS: dict[str, tuple[Any, type[Exception]]] = {
-    "real": (1.5, TypeError),
-    "whole-but-real": (2.0, TypeError),
-    "bool": (True, TypeError),
-    "bool-of-NumPy": (np.bool_(False), TypeError),
-    "None": (None, TypeError),
-    "str": ("1", TypeError),
-    "reals": ([0.0, 1.0, 2.0], TypeError),
-    "bools": ([True, False, True], TypeError),
-    "nothing": ([], TypeError),
-    "uneven": ([1, [2], 3], TypeError),
-    "real-tensor": (lambda: to_tensor(np.array(1.0, "float32")), TypeError),
-    "bool-tensor": (lambda: to_tensor(np.array(True)), TypeError),
-    "matrix": ([[0, 1, 2]], ValueError),
-    "matrix-tensor": (lambda: to_tensor(np.zeros((3, 1), "int32")), ValueError),
-}
-
-
-@pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
-@pytest.mark.parametrize("case", [SEQUENCES[0], *SEQUENCES[2:]], ids=lambda c: c.name)
-@pytest.mark.parametrize("name", BAD_STARTS)
-def test_what_is_no_start_is_refused(name: str, case: Sequence, built: bool):
-    value, error = BAD_STARTS[name]
-    layer = case.make()
-    if built:
-        layer(case.inputs())
-    # From the first letter on: Keras would put words of its own before it.
-    with pytest.raises(error, match=f"^{INTEGER}"):
-        layer(case.inputs(), start_index=value() if callable(value) else value)
-
-
-WRONG_COUNTS = {"two": [1, 2], "one": [4], "four": [0, 1, 2, 3]}
-
-
-@pytest.mark.parametrize("tensor", [False, True], ids=["list", "tensor"])
-@pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
-@pytest.mark.parametrize("name", WRONG_COUNTS)
-@each_sequence
-def test_a_wrong_number_of_starts_is_refused(
-    case: Sequence, name: str, built: bool, tensor: bool
-):
-    layer, starts = case.make(), WRONG_COUNTS[name]
-    if built:
-        layer(case.inputs())
-    given = to_tensor(np.array(starts, "int32")) if tensor else starts
-    message = (
-        "^`start_index` must be an integer, or hold one for each of the 3 elements of "
-        rf"the batch. Received: start_index of shape \({len(starts)},\)$"
-    )
-    with pytest.raises(ValueError, match=message):
-        layer(case.inputs(), start_index=given)
-
-
-@pytest.mark.parametrize("starts", [[2**31, 0, 1], [0, -(2**31) - 1, 0]], ids=str)
-def test_starts_beyond_32_bits_are_refused(starts: list[int]):
-    layer = kp.PositionalEncoding1D(CHANNELS)
-
-    def encode() -> Any:
-        return layer(zeros(BATCH, LENGTH, CHANNELS), start_index=starts)
-
-    if BACKEND == "jax":  # which has no wider integers unless it is told to
-        with pytest.raises(ValueError, match=r"^`start_index` must lie between"):
-            encode()
-    else:
-        assert_close(encode(), counted_from(starts))
+# By place, and in every layer.
 
 
 def test_the_start_may_be_passed_by_place():
@@ -489,164 +224,43 @@ def test_the_start_may_be_passed_by_place():
         layer(zeros(BATCH, LENGTH, CHANNELS), 5, start_index=6)
 
 
-def test_a_functional_model_checks_starts_at_once():
-    plane = keras.Input((3, 4, CHANNELS))
-    with pytest.raises(ValueError, match=r"^`start_index` must hold one integer"):
-        kp.PositionalEncoding2D(CHANNELS)(plane, start_index=3)
-    sequence = keras.Input((LENGTH, CHANNELS))
-    with pytest.raises(ValueError, match="found 6 from start_index=15 on"):
-        kp.SinusoidEncoding(CHANNELS, max_len=20)(sequence, start_index=15)
+@pytest.mark.parametrize("start", [-3, 1000, 10**6])
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_far_and_negative_starts_are_exact(start: int, as_tensor: bool):
+    given = to_tensor(np.array(start, "int32")) if as_tensor else start
+    outputs = kp.PositionalEncoding1D(CHANNELS)(to_tensor(X), start_index=given)
+    positions = start + np.arange(LENGTH)
+    assert_close(outputs, reference.exact_1d(positions, CHANNELS))
 
 
-if BACKEND == "tensorflow":
-
-    @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
-    @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-    def test_a_graph_that_knows_no_size_refuses_a_wrong_number_of_starts(
-        name: str, jit: bool
-    ):
-        import tensorflow as tf
-
-        layer = NAMED[name].make()
-        layer(NAMED[name].inputs())
-        signature = [
-            tf.TensorSpec((None, None, CHANNELS)),
-            tf.TensorSpec((None,), "int32"),
-        ]
-        function = tf.function(
-            lambda x, starts: layer(x, start_index=starts), signature, jit_compile=jit
-        )
-        starts = tf.constant(STARTS)
-        assert_close(function(NAMED[name].inputs(), starts), counted_from(STARTS))
-        for wrong in (starts[:2], starts[:1]):
-            with pytest.raises(tf.errors.InvalidArgumentError):
-                function(NAMED[name].inputs(), wrong)
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            function(NAMED[name].inputs(batch=1), starts)
-
-    @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
-    @pytest.mark.parametrize("start", [2**31 - 2, -(2**31) - 2, 2**33])
-    def test_a_far_start_is_exact_in_a_graph_that_knows_no_length(
-        start: int, jit: bool
-    ):
-        import tensorflow as tf
-
-        layer = kp.PositionalEncoding1D(CHANNELS)
-        signature = [tf.TensorSpec((None, None, CHANNELS))]
-        function = tf.function(
-            lambda x: layer(x, start_index=start), signature, jit_compile=jit
-        )
-        found = to_numpy(function(tf.zeros((1, 3, CHANNELS))))[0]
-        positions = start + np.arange(3.0)
-        exact = kp.sinusoidal_table(
-            None, CHANNELS, positions=positions, dtype="float64"
-        )
-        # As far as `encode` promises for integers: 2e-7 + 2**-52 * position.
-        assert np.abs(found - exact).max() <= 2e-7 + 2.0**-52 * abs(start)
-
-    def test_an_unsigned_start_of_32_bits_is_exact():
-        import tensorflow as tf
-
-        layer = kp.PositionalEncoding1D(CHANNELS)
-        signature = [
-            tf.TensorSpec((None, None, CHANNELS)),
-            tf.TensorSpec((), "uint32"),
-        ]
-        function = tf.function(lambda x, start: layer(x, start_index=start), signature)
-        start = tf.constant(3_000_000_000, "uint32")
-        found = to_numpy(function(tf.zeros((1, 3, CHANNELS)), start))[0]
-        positions = 3e9 + np.arange(3.0)
-        exact = kp.sinusoidal_table(
-            None, CHANNELS, positions=positions, dtype="float64"
-        )
-        assert np.abs(found - exact).max() <= 2e-7 + 2.0**-52 * 3e9
-
-    @pytest.mark.parametrize("prefix", [0, 1])
-    def test_grid_tokens_start_elsewhere_in_a_batch_that_only_the_graph_knows(
-        prefix: int,
-    ):
-        import tensorflow as tf
-
-        layer = kp.PositionalEncoding1D(CHANNELS, grid=[3], prefix_tokens=prefix)
-        signature = [
-            tf.TensorSpec((None, 3 + prefix, CHANNELS)),
-            tf.TensorSpec((None,), "int32"),
-        ]
-        function = tf.function(
-            lambda x, starts: layer(x, start_index=starts), signature
-        )
-        x = tf.zeros((2, 3 + prefix, CHANNELS))
-        found = to_numpy(function(x, tf.constant([0, 5])))
-        np.testing.assert_array_equal(found[:, :prefix], 0)
-        for number, start in enumerate((0, 5)):
-            positions = start + np.arange(3.0)
-            exact = kp.sinusoidal_table(None, CHANNELS, positions=positions)
-            assert np.abs(found[number, prefix:] - exact).max() <= COUNTING
+def test_one_element_at_a_time_is_the_whole():
+    layer = kp.Summer(kp.PositionalEncoding1D(CHANNELS))
+    x = to_tensor(np.random.default_rng(0).random((2, 9, CHANNELS), "float32"))
+    steps = [layer(x[:, k : k + 1], start_index=k) for k in range(9)]
+    np.testing.assert_array_equal(
+        to_numpy(ops.concatenate(steps, 1)), to_numpy(layer(x))
+    )
 
 
-BAD_TILES: dict[str, tuple[Any, type[Exception]]] = {
-    "lone": (3, ValueError),
-    "lone-tensor": (lambda: scalar(3), ValueError),
-    "one": ([1], ValueError),
-    "three": ((1, 2, 3), ValueError),
-    "array": (np.array([1, 2]), ValueError),
-    "real": ((1.5, 2), TypeError),
-    "bool": ((True, 2), TypeError),
-    "vector": (([1, 2], 3), ValueError),
-}
+@pytest.mark.parametrize("channels_first", [False, True])
+@pytest.mark.parametrize("as_tensor", [False, True])
+def test_a_tile_of_either_format_starts_elsewhere(
+    as_tensor: bool, channels_first: bool
+):
+    start = (to_tensor(np.array(10, "int32")) if as_tensor else 10, 20)
+    expected = PLANE_TABLE[10:13, 20:24]
+    if channels_first:
+        layer, x = kp.PositionalEncodingPermute2D(CHANNELS), IMAGE.transpose(0, 3, 1, 2)
+        expected = expected.transpose(2, 0, 1)
+    else:
+        layer, x = kp.PositionalEncoding2D(CHANNELS), IMAGE
+    assert_close(layer(to_tensor(x), start_index=start), expected)
 
 
-@pytest.mark.parametrize("name", BAD_TILES)
-def test_what_is_no_start_of_a_tile_is_refused(name: str):
-    value, error = BAD_TILES[name]
-    layer = kp.PositionalEncoding2D(CHANNELS)
-    layer(zeros(2, 3, 4, CHANNELS))
-    with pytest.raises(error, match=r"^`start_index` must (hold one|be an) integer"):
-        layer(
-            zeros(2, 3, 4, CHANNELS),
-            start_index=value() if callable(value) else value,
-        )
-
-
-@pytest.mark.parametrize("start", [1, -1, (1, 1, 1), "tensor"], ids=str)
-def test_a_start_beside_a_range_is_refused(start: Any):
-    layer = kp.PositionalEncoding1D(CHANNELS, coordinate_range=(0, 1))
-    with pytest.raises(ValueError, match=r"^`start_index` must be 0 with `coordin"):
-        layer(
-            zeros(BATCH, LENGTH, CHANNELS),
-            start_index=scalar(0) if start == "tensor" else start,
-        )
-
-
-# The limit of SinusoidEncoding.
-
-
-@pytest.mark.parametrize("start", [14, -3])
-def test_sinusoid_encoding_takes_starts_up_to_max_len(start: int):
-    layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
-    outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=start)
-    assert_close(outputs, counted_from(start))
-
-
-BEYOND: dict[str, Any] = {
-    "int": 15,
-    "NumPy-int": np.int64(15),
-    "list": [15, 0, 0],
-    "array": np.array([15, -3, 2]),
-}
-
-
-@pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
-@pytest.mark.parametrize("kind", BEYOND)
-def test_sinusoid_encoding_refuses_starts_beyond_max_len(kind: str, built: bool):
-    layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
-    if built:
-        layer(zeros(BATCH, LENGTH, CHANNELS))
-    with pytest.raises(ValueError, match=r"found 6 from start_index=\D*15.* on"):
-        layer(zeros(BATCH, LENGTH, CHANNELS), start_index=BEYOND[kind])
-
-
-def test_sinusoid_encoding_takes_any_start_that_only_the_graph_knows():
-    layer = kp.SinusoidEncoding(CHANNELS, max_len=20)
-    outputs = layer(zeros(BATCH, LENGTH, CHANNELS), start_index=scalar(1000))
-    assert_close(outputs, counted_from(1000))
+def test_a_saved_model_keeps_its_start(tmp_path: Any):
+    inputs = keras.Input((None, CHANNELS))
+    outputs = kp.PositionalEncoding1D(CHANNELS)(inputs, start_index=5)
+    model = keras.Model(inputs, outputs)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert_close(loaded.predict(X, verbose=0), TABLE[5 : 5 + LENGTH])

@@ -15,7 +15,7 @@ import keras_posenc as kp
 from helpers import reference
 from helpers.gradients import gradient
 from helpers.internals import RECORD_BYTES, cached_bytes, limit_cache
-from helpers.layer_cases import BY_NAME, Case, each_layer
+from helpers.layer_cases import BY_NAME, Case, each_of_several
 from helpers.run_modes import BACKEND, KNOWN, with_known_sizes
 from helpers.tensors import to_numpy, to_tensor, zeros
 from helpers.threads import together
@@ -50,7 +50,7 @@ def tolerance(case: Case) -> float:
 
 
 @pytest.mark.parametrize("max_bytes", [2**28, 9000], ids=["roomy", "evicting"])
-@each_layer
+@each_of_several
 def test_threads_call_one_layer_with_different_shapes(case: Case, max_bytes: int):
     limit_cache(max_bytes)
     layer = case.make()

@@ -24,10 +24,10 @@ from typing import Any
 
 import keras
 import numpy as np
-from helpers.option_combinations import Combination, combinations
 from keras import ops
 
 import keras_posenc as kp
+from helpers.option_combinations import Combination, combinations
 
 ROOT = Path(__file__).parents[2]
 BACKEND = keras.backend.backend()

@@ -132,8 +132,13 @@ def bound(case: Case, inputs: np.ndarray, dtype: str, inner: str | None = None) 
     return total + (np.abs(case.expected(inputs)) + total) * HALF_UNIT[dtype]
 
 
-# One of each kind: JAX compiles every operation for every shape.
-_SEVERAL = ("1d", "2d", "permute1d", "sum-of-1d", "sum-of-permute2d", "sinusoid")
-each_of_several = pytest.mark.parametrize(
-    "case", [BY_NAME[name] for name in _SEVERAL], ids=lambda case: case.name
-)
+# One for each way through the code, and of each rank: JAX compiles every operation for
+# every shape, and torch takes seconds for a graph.
+SEVERAL = [
+    BY_NAME[name]
+    for name in (
+        *("1d", "3d", "permute2d"),
+        *("sum-of-2d", "sum-of-permute1d", "sinusoid"),
+    )
+]
+each_of_several = pytest.mark.parametrize("case", SEVERAL, ids=lambda case: case.name)

@@ -210,6 +210,14 @@ COMBINATIONS = combinations()
 each_combination = pytest.mark.parametrize(
     "case", COMBINATIONS, ids=lambda case: case.name
 )
+
+
+def every_third(first: int) -> pytest.MarkDecorator:
+    """Where a call is slow: test_frozen_outputs.py has all of them in every form."""
+    chosen = COMBINATIONS[first::3]
+    return pytest.mark.parametrize("case", chosen, ids=lambda case: case.name)
+
+
 # Splits with a zero and few channels leave an axis silent, and some inputs have more
 # channels than there are: the tests below that say so check these warnings.
 in_silence = pytest.mark.filterwarnings(

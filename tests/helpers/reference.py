@@ -102,6 +102,16 @@ def exact_1d(
     return table[..., :channels]
 
 
+def exact_gradient_1d(
+    positions: npt.ArrayLike, channels: int
+) -> npt.NDArray[np.float64]:
+    """Of the sum of each row of exact_1d: f * cos for a sine, -f * sin for a cosine."""
+    encoding = exact_1d(positions, channels)
+    frequencies = 10000.0 ** -(np.arange(channels // 2) / (channels // 2))
+    slopes = encoding[..., 1::2] - encoding[..., 0::2]
+    return (slopes * frequencies).sum(axis=-1)
+
+
 @functools.cache
 def _turns(padded: int, base: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The turns of each sine in one unit of 2^-20: a multiple of 2^-64, and a rest.

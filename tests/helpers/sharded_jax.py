@@ -1,7 +1,7 @@
 """Layers of tensors that 8 devices have parts of; prints what was found as JSON.
 
 It needs `XLA_FLAGS=--xla_force_host_platform_device_count=8`, which JAX reads once in a
-process: tests/test_spread.py runs it in one of its own.
+process: tests/test_sharding.py runs it in one of its own.
 """
 
 from __future__ import annotations

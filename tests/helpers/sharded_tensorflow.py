@@ -1,6 +1,6 @@
 """Layers, and the model of sharded_model, on 2 devices; prints what was found as JSON.
 
-TensorFlow divides a CPU once in a process: tests/test_spread.py runs it in one of its
+TensorFlow divides a CPU once in a process: tests/test_sharding.py runs it in one of its
 own.
 """
 

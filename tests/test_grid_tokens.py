@@ -205,8 +205,11 @@ OPEN = {
 
 
 @pytest.mark.parametrize("mode", UNKNOWN)
-@pytest.mark.parametrize("kind", [k for k in OPEN if (k, BACKEND) != ("sum", "jax")])
-@pytest.mark.parametrize("name", ["plane", "video"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("plane", kind) for kind in OPEN if (kind, BACKEND) != ("sum", "jax")]
+    + [("video", "encoding")],
+)
 def test_a_graph_that_knows_no_sizes_encodes_grid_tokens(
     name: str, kind: str, mode: str
 ):
@@ -311,9 +314,9 @@ def test_the_config_has_grid_and_prefix(name: str, built: bool):
     np.testing.assert_array_equal(to_numpy(again(x)), to_numpy(layer(x)))
 
 
-def test_a_config_without_a_grid_does_not_name_it():
+def test_a_config_says_that_there_is_no_grid():
     config = kp.PositionalEncoding2D(CHANNELS).get_config()
-    assert config.keys().isdisjoint({"grid", "prefix_tokens"})
+    assert (config["grid"], config["prefix_tokens"]) == (None, 0)
 
 
 GRID_FORMS = {
@@ -336,17 +339,24 @@ def test_numbers_of_any_kind_are_kept_as_plain_ones(form: str):
 # What does not fit.
 
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "one-size": ({"grid": [12]}, ValueError, "`grid` must hold a positive size"),
-    "three-sizes": ({"grid": [1, 3, 4]}, ValueError, "`grid` must hold a positive"),
-    "no-sizes": ({"grid": []}, ValueError, "`grid` must hold a positive size"),
-    "zero": ({"grid": [0, 4]}, ValueError, "`grid` must hold a positive size"),
-    "negative": ({"grid": [-3, 4]}, ValueError, "`grid` must hold a positive size"),
-    "int": ({"grid": 12}, TypeError, "`grid` must hold a positive size"),
-    "str": ({"grid": "34"}, TypeError, "`grid` must hold a positive size"),
-    "real": ({"grid": [3.0, 4]}, TypeError, "`grid` must hold a positive size"),
-    "bool": ({"grid": [True, 4]}, TypeError, "`grid` must hold a positive size"),
-    "unknown": ({"grid": [None, 4]}, TypeError, "`grid` must hold a positive size"),
-    "prefix-alone": ({"prefix_tokens": 1}, ValueError, "must be 0 without `grid`"),
+    "one-size": ({"grid": [12]}, ValueError, "`grid` must be a list of positive sizes"),
+    "three-sizes": (
+        {"grid": [1, 3, 4]},
+        ValueError,
+        "`grid` must be a list of positive",
+    ),
+    "no-sizes": ({"grid": []}, ValueError, "`grid` must be a list of positive sizes"),
+    "zero": ({"grid": [0, 4]}, ValueError, "`grid` must be a list of positive sizes"),
+    "negative": (
+        {"grid": [-3, 4]},
+        ValueError,
+        "`grid` must be a list of positive sizes",
+    ),
+    "int": ({"grid": 12}, TypeError, "`grid` must be a list of positive sizes"),
+    "str": ({"grid": "34"}, TypeError, "`grid` must be a list of positive sizes"),
+    "real": ({"grid": [3.0, 4]}, TypeError, "`grid` must be a list of positive sizes"),
+    "bool": ({"grid": [True, 4]}, TypeError, "`grid` must be a list of positive sizes"),
+    "unknown-twice": ({"grid": [None] * 2}, ValueError, "`grid` must be a list of"),
     "prefix-of-less-than-none": (
         {"grid": [3, 4], "prefix_tokens": -1},
         ValueError,
@@ -395,8 +405,8 @@ def test_an_input_that_is_a_grid_already_is_refused(summed: bool):
         layer(zeros(2, 3, 4, CHANNELS))
 
 
-def test_positions_beside_a_grid_are_refused():
-    with pytest.raises(ValueError, match="`positions` must be None with `grid`"):
+def test_positions_of_prefix_tokens_too_are_refused():
+    with pytest.raises(ValueError, match=r"`positions` must have shape \(12, 2\)"):
         tokens("plane")(inputs("plane"), positions=np.zeros((14, 2)))
 
 
@@ -412,3 +422,47 @@ def test_a_grid_larger_than_one_table_is_exact():
     outputs = to_numpy(layer(zeros(1, 1 + math.prod(grid), 128)))
     found = outputs[0, 1:].reshape(*grid, 128)
     assert reference.grid_error(found) <= ROUNDING["float32"]
+
+
+# In both formats, alone and in a sum.
+
+
+def tokens_of(grid: list[int], prefix: int) -> np.ndarray:
+    flat = reference.encode_2d(*grid, CHANNELS).reshape(-1, CHANNELS)
+    return np.concatenate([np.zeros((prefix, CHANNELS)), flat])
+
+
+@pytest.mark.parametrize("prefix", [0, 2])
+@pytest.mark.parametrize("summed", [False, True])
+@pytest.mark.parametrize("channels_first", [False, True])
+def test_grid_tokens_of_either_format_are_encoded_in_every_way(
+    channels_first: bool, summed: bool, prefix: int
+):
+    layer = kp.PositionalEncoding2D(
+        CHANNELS,
+        grid=[3, 4],
+        prefix_tokens=prefix,
+        data_format="channels_first" if channels_first else "channels_last",
+    )
+    layer = kp.Summer(layer) if summed else layer
+    x, expected = (
+        np.zeros((2, prefix + 12, CHANNELS), "float32"),
+        tokens_of([3, 4], prefix),
+    )
+    if channels_first:
+        x, expected = x.transpose(0, 2, 1), expected.T
+    for _ in range(2):  # the second from what was kept
+        assert_close(layer(to_tensor(x)), expected)
+    model = keras.Sequential([keras.Input(x.shape[1:]), layer])
+    assert_close(model.predict(x, verbose=0), expected)
+    clone = type(layer).from_config(layer.get_config())
+    assert clone.get_config() == layer.get_config()
+    assert_close(clone(to_tensor(x)), expected)
+
+
+def test_two_grids_of_as_many_tokens_are_told_apart():
+    x = to_tensor(np.zeros((1, 12, CHANNELS), "float32"))
+    for grid in ([3, 4], [2, 6]):
+        assert_close(
+            kp.PositionalEncoding2D(CHANNELS, grid=grid)(x), tokens_of(grid, 0)
+        )
