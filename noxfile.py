@@ -287,6 +287,7 @@ TIMED = (
     "compiled",
     "presets",
     "overhead",
+    "decoding",
     "alone",
     "startup",
     "growth",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
-from helpers.entry_points import CHANNELS, ENTRIES, TENSOR_ENTRIES, enter, entered
+from helpers.entry_points import CHANNELS, ENTRIES, TENSOR_ENTRIES, entered, entry_point
 from helpers.exact_angles import angle_error, exact_encoding
 from helpers.run_modes import BACKEND, KNOWN, with_known_sizes
 from helpers.tensors import scalar, to_numpy, to_tensor, zeros
@@ -98,7 +98,7 @@ TENSOR_DTYPES = [d for d in DTYPES if BACKEND != "torch" or not d.startswith("u"
 def test_tensors_are_as_exact_as_their_angles(dtype: str, entry: str, mode: str):
     positions = SAFE_INTEGERS[dtype].astype(dtype)
     scale = 1e-9 if dtype.endswith("64") else 2.0**-7
-    function = with_known_sizes(lambda p: enter(entry, p, scale=scale), mode)
+    function = with_known_sizes(entry_point(entry, scale=scale), mode)
     given = to_tensor(positions, dtype)
     # The second call may find what the first one left.
     for _ in range(2):
@@ -112,7 +112,7 @@ if HAVE_64_BITS:
     @pytest.mark.parametrize("entry", TENSOR_ENTRIES)
     def test_float64_tensors_are_as_exact_as_their_angles(entry: str, mode: str):
         positions = NANOSECONDS.astype("float64")
-        function = with_known_sizes(lambda p: enter(entry, p, scale=1e-9), mode)
+        function = with_known_sizes(entry_point(entry, scale=1e-9), mode)
         found = to_numpy(function(to_tensor(positions, "float64")))
         assert excess(found, positions, scale=1e-9) <= 0
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
-from helpers.entry_points import CHANNELS, ENTRIES, TENSOR_ENTRIES, enter, entered
+from helpers.entry_points import CHANNELS, ENTRIES, TENSOR_ENTRIES, entered, entry_point
 from helpers.run_modes import BACKEND, KNOWN, with_known_sizes
 from helpers.tensors import to_numpy, to_tensor, zeros
 
@@ -49,7 +49,7 @@ def test_huge_positions_of_a_tensor_stay_on_the_circle(
 ):
     if (BACKEND, dtype) == ("jax", "float64"):
         pytest.skip("JAX has no float64 here.")
-    function = with_known_sizes(lambda p: enter(entry, p), mode)
+    function = with_known_sizes(entry_point(entry), mode)
     given = to_tensor(np.array([*HUGE, 1.0]), dtype)
     assert_on_circle(to_numpy(function(given)))
 
@@ -59,7 +59,7 @@ def test_huge_positions_of_a_tensor_stay_on_the_circle(
 def test_the_largest_tensors_are_no_numbers_or_stay_on_the_circle(
     entry: str, mode: str
 ):
-    function = with_known_sizes(lambda p: enter(entry, p), mode)
+    function = with_known_sizes(entry_point(entry), mode)
     found = to_numpy(function(to_tensor(np.array([3e38, -3e38, 1.0]), "float32")))
     norms = found[:, 0::2] ** 2 + found[:, 1::2] ** 2
     np.testing.assert_allclose(norms[np.isfinite(norms)], 1, atol=CIRCLE)
@@ -227,7 +227,7 @@ def test_integers_that_no_float_holds_are_refused(taker: str, value: int):
 @each_entry
 def test_positions_that_no_float_holds_are_refused(entry: str, value: int):
     with pytest.raises((ValueError, TypeError), match=r"must .*Received: ") as raised:
-        enter(entry, [value, 1])
+        entered(entry, [value, 1])
     assert len(str(raised.value)) < 600
 
 
@@ -267,9 +267,8 @@ def test_work_without_a_bound_is_refused_at_once(many: str):
 
 @pytest.mark.parametrize("made", ["values", "grids"])
 def test_a_rank_from_a_file_is_refused_at_once(made: str):
-    layer = (
-        kp.CoordinateEncoding(8) if made == "values" else kp.PositionalEncoding(1, 8)
-    )
+    layer: Any = kp.CoordinateEncoding(8)
+    layer = kp.PositionalEncoding(1, 8) if made == "grids" else layer
     config = {**layer.get_config(), "rank": 10**7}
     begin = time.perf_counter()
     # Keras puts words of its own around what a constructor raises here.

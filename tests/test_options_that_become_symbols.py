@@ -38,10 +38,10 @@ OPTIONS: dict[str, Callable[[float], dict[str, Any]]] = {
     "eps": lambda s: {"coordinate_range": (0.0, 1.0), "eps": s},
     "preset": lambda s: {"preset": "whisper", "scale": s},
 }
-NUMBERS = [1.0, 2.0, 0.5, 3.25]
+NUMBERS = [1.0, 2.0, 3.25]
 
 
-@pytest.mark.parametrize("dynamic", [None, True, False])
+@pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("given", ["integers", "reals"])
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_of_encode_may_change(options: str, given: str, dynamic: bool | None):

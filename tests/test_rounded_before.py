@@ -146,7 +146,7 @@ def test_a_layer_in_float32_before_it_warns_of_nothing(
     global_policy(policy)
     inputs = keras.Input((1,))
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         exact = BEFORE[before](dtype="float32")(inputs)
         layer = kp.CoordinateEncoding.from_preset("ddpm", 64, dtype="float32")
         model = keras.Model(inputs, layer(exact))
@@ -158,7 +158,7 @@ def test_values_that_come_first_warn_of_nothing(policy: str, global_policy: Any)
     global_policy(policy)
     inputs = keras.Input((1,))
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         layer = kp.CoordinateEncoding.from_preset("ddpm", 64)
         model = keras.Model(inputs, layer(inputs))
         model(TIMESTEPS)
@@ -174,7 +174,7 @@ def test_positions_that_come_first_warn_of_nothing(
     global_policy(policy)
     layer, x = case.make(), case.inputs()
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         for given in (np.arange(6), np.arange(6.0), list(range(6))):
             layer(x, positions=given)
         layer(x, positions=to_tensor(np.arange(6), "float32"))
@@ -193,7 +193,7 @@ def test_integers_are_not_rounded_and_warn_of_nothing(
     global_policy(policy)
     inputs = keras.Input((1,), dtype="int32")
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         layer = kp.CoordinateEncoding(64, dtype="float32")
         model = keras.Model(inputs, layer(BEFORE[before]()(inputs)))
         assert distinct(model(TIMESTEPS.astype("int32"))) == 1000
@@ -203,6 +203,6 @@ def test_integers_are_not_rounded_and_warn_of_nothing(
 def test_half_precision_that_no_policy_made_warns_of_nothing(dtype: str):
     rounded = ops.cast(to_tensor(np.arange(6), "float32"), dtype)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         kp.CoordinateEncoding(8)(rounded)
         kp.PositionalEncoding1D(8)(zeros(1, 6, 8), positions=rounded)

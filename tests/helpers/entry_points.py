@@ -23,46 +23,65 @@ def _pairs(positions: Any) -> Any:
     return np.stack([positions, np.zeros_like(positions)], axis=-1)
 
 
-def _encode(positions: Any, **options: Any) -> Any:
-    return kp.encode(positions, CHANNELS, **options)
+Entry = Callable[[Any], Any]
 
 
-def _encode_pairs(positions: Any, **options: Any) -> Any:
-    found = kp.encode(_pairs(positions), 2 * CHANNELS, rank=2, **options)
-    return found[:, :CHANNELS]
+def _encode(**options: Any) -> Entry:
+    return lambda positions: kp.encode(positions, CHANNELS, **options)
 
 
-def _values(positions: Any, **options: Any) -> Any:
-    return kp.CoordinateEncoding(CHANNELS, **options)(positions)
+def _encode_pairs(**options: Any) -> Entry:
+    options = {"rank": 2, **options}
+    return lambda positions: kp.encode(_pairs(positions), 2 * CHANNELS, **options)[
+        :, :CHANNELS
+    ]
 
 
-def _table(positions: Any, **options: Any) -> Any:
-    return kp.sinusoidal_table(None, CHANNELS, positions=positions, **options)
+def _values(**options: Any) -> Entry:
+    layer = kp.CoordinateEncoding(CHANNELS, **options)
+    layer(zeros(1))
+    return layer
 
 
-def _sequence(positions: Any, **options: Any) -> Any:
-    x = zeros(1, len(positions), CHANNELS)
-    return kp.PositionalEncoding1D(CHANNELS, **options)(x, positions=positions)[0]
+def _table(**options: Any) -> Entry:
+    return lambda positions: kp.sinusoidal_table(
+        None, CHANNELS, positions=positions, **options
+    )
 
 
-def _permuted(positions: Any, **options: Any) -> Any:
+def _sequence(**options: Any) -> Entry:
+    return _of_sequence(kp.PositionalEncoding1D(CHANNELS, **options))
+
+
+def _sum(**options: Any) -> Entry:
+    return _of_sequence(kp.Summer(kp.PositionalEncoding1D(CHANNELS, **options)))
+
+
+def _of_sequence(layer: Any) -> Entry:
+    # torch cannot build a layer in a graph.
+    layer.build((1, 2, CHANNELS))
+    return lambda positions: layer(
+        ops.zeros((1, len(positions), CHANNELS)), positions=positions
+    )[0]
+
+
+def _permuted(**options: Any) -> Entry:
     layer = kp.PositionalEncodingPermute1D(CHANNELS, **options)
-    x = zeros(1, CHANNELS, len(positions))
-    return ops.transpose(layer(x, positions=positions)[0])
+    layer.build((1, CHANNELS, 2))
+    return lambda positions: ops.transpose(
+        layer(ops.zeros((1, CHANNELS, len(positions))), positions=positions)[0]
+    )
 
 
-def _sum(positions: Any, **options: Any) -> Any:
-    layer = kp.Summer(kp.PositionalEncoding1D(CHANNELS, **options))
-    return layer(zeros(1, len(positions), CHANNELS), positions=positions)[0]
-
-
-def _tokens(positions: Any, **options: Any) -> Any:
+def _tokens(**options: Any) -> Entry:
     layer = kp.PositionalEncoding2D(2 * CHANNELS, **options)
-    x = zeros(1, len(positions), 2 * CHANNELS)
-    return layer(x, positions=_pairs(positions))[0, :, :CHANNELS]
+    layer.build((1, 2, 2 * CHANNELS))
+    return lambda positions: layer(
+        ops.zeros((1, len(positions), 2 * CHANNELS)), positions=_pairs(positions)
+    )[0, :, :CHANNELS]
 
 
-_ENTRIES: dict[str, Callable[..., Any]] = {
+_ENTRIES: dict[str, Callable[..., Entry]] = {
     "encode": _encode,
     "encode-pairs": _encode_pairs,
     "values": _values,
@@ -77,11 +96,11 @@ ENTRIES = list(_ENTRIES)
 TENSOR_ENTRIES = [name for name in ENTRIES if name != "table"]
 
 
-def enter(name: str, positions: Any, **options: Any) -> Any:
-    """The encoding of each of `positions`, one after the other, as the entry has it."""
-    return _ENTRIES[name](positions, **options)
+def entry_point(name: str, **options: Any) -> Entry:
+    """What makes of a row of positions the encoding of each, one after the other."""
+    return _ENTRIES[name](**options)
 
 
 def entered(name: str, positions: Any, **options: Any) -> np.ndarray:
-    """The same in float64."""
-    return to_numpy(enter(name, positions, **options))
+    """The encoding of each of `positions`, in float64."""
+    return to_numpy(entry_point(name, **options)(positions))
