@@ -165,7 +165,8 @@ def has_hooks(layer: Any) -> bool:
     # torch.compile follows no hooks of a layer that it goes around, and would guard
     # each of these.
     return not torch.compiler.is_compiling() and bool(
-        layer._forward_hooks
+        layer._compiled_call_impl
+        or layer._forward_hooks
         or layer._forward_pre_hooks
         or layer._backward_hooks
         or layer._backward_pre_hooks

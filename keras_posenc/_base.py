@@ -66,13 +66,14 @@ class EncodingLayer(keras.layers.Layer):
 
     # The arguments that a hint may name, if the constructor gets one unknown.
     _known: ClassVar[tuple[str, ...]] = ()
-    # Whether `call` is of this package. Another one may ask for what only
-    # `Layer.__call__` knows, such as `training`.
+    # Whether `call` is of this package, and `compute_mask` of Keras. Another one may ask
+    # for what only `Layer.__call__` knows, such as `training`.
     _call_is_ours: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
-        cls._call_is_ours = cls.call.__module__.startswith("keras_posenc.")
+        ours = cls.call.__module__.startswith("keras_posenc.")
+        cls._call_is_ours = ours and cls.compute_mask is keras.Layer.compute_mask
 
     def __init__(self, **kwargs: Any):
         kwargs["dtype"] = _dtypes.float_policy(kwargs.get("dtype"))

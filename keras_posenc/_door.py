@@ -34,11 +34,13 @@ def can_skip_keras(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     2. It makes tensors of arrays and numbers, and casts them to the compute dtype. The
        input is a tensor; layers of this package cast it themselves (`autocast=False`),
        and take numbers and arrays for the other arguments as they are.
-    3. It enforces that positional arguments are tensors: the input is the only one.
+    3. It enforces that positional arguments are tensors: the input is the only one. It
+       compares them with an `input_spec`: there is none.
     4. It takes `training`, and other context arguments, from the caller or from the
        layer around. No `call` of this package asks for any.
-    5. It looks for masks on the tensors, hands them to `call`, and hangs the input's
-       on the result. The input has none.
+    5. It looks for masks on the tensors, hands them to `call`, and hangs what
+       `compute_mask` makes of the input's on the result. The input has none, and
+       `compute_mask` is Keras's.
     6. It builds the layer, if it is not: it is.
     7. It makes a KerasTensor and a node of a model where any argument is symbolic: none
        is, in any depth.
@@ -50,8 +52,9 @@ def can_skip_keras(layer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     10. It divides inputs or outputs among devices if there is a
         `keras.distribution`: there is none.
     11. It adds the losses of an activity regularizer: there is none.
-    12. On torch, `torch.nn.Module.__call__` runs hooks of the layer, and of all
-        modules: there are none. torch.compile follows none on this way.
+    12. On torch, `torch.nn.Module.__call__` runs hooks of the layer and of all modules,
+        or what `Module.compile` has made: there is none of it. torch.compile follows
+        no hooks on this way.
     """
     return (
         len(args) == 1
@@ -71,6 +74,7 @@ def call_is_plain(layer: Any) -> bool:
     return (
         layer._call_is_ours
         and layer.activity_regularizer is None
+        and layer.input_spec is None
         and not _backend.has_hooks(layer)
     )
 

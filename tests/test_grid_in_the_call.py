@@ -239,7 +239,8 @@ def test_flat_tokens_take_positions(
     positions = POSITIONS[given](rank)
     for _ in range(2):
         outputs = layer(
-            inputs(name, prefix + 14, batch=3), positions=POSITION_FORMS[form](positions)
+            inputs(name, prefix + 14, batch=3),
+            positions=POSITION_FORMS[form](positions),
         )
         found = encoded(name, outputs)
         assert np.abs(found[:, :prefix]).max(initial=0) == 0

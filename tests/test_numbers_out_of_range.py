@@ -267,7 +267,9 @@ def test_work_without_a_bound_is_refused_at_once(many: str):
 
 @pytest.mark.parametrize("made", ["values", "grids"])
 def test_a_rank_from_a_file_is_refused_at_once(made: str):
-    layer = kp.CoordinateEncoding(8) if made == "values" else kp.PositionalEncoding(1, 8)
+    layer = (
+        kp.CoordinateEncoding(8) if made == "values" else kp.PositionalEncoding(1, 8)
+    )
     config = {**layer.get_config(), "rank": 10**7}
     begin = time.perf_counter()
     # Keras puts words of its own around what a constructor raises here.
