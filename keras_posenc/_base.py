@@ -66,8 +66,8 @@ class EncodingLayer(keras.layers.Layer):
 
     # The arguments that a hint may name, if the constructor gets one unknown.
     _known: ClassVar[tuple[str, ...]] = ()
-    # Whether `call` is of this package, and `compute_mask` of Keras. Another one may ask
-    # for what only `Layer.__call__` knows, such as `training`.
+    # Whether `call` is of this package, and `compute_mask` of Keras. Others may ask for
+    # what only `Layer.__call__` knows, such as `training`.
     _call_is_ours: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any):

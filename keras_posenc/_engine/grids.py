@@ -123,8 +123,8 @@ def _plan(like: Any, grid: Grid, recipe: Recipe, dtype: str) -> _Plan:
         else:
             static = None if _backend.is_tensor(size) else size
             axes.append(_Counted(static, _spread_of(*recipe, axis)))
-    layout = (tuple(axes), dims, channel_dim)
-    return _Plan(*layout, recipe.channels, dtype, grid.prefix, tokens)
+    place = (tuple(axes), dims, channel_dim)
+    return _Plan(*place, recipe.channels, dtype, grid.prefix, tokens)
 
 
 @_backend.host_constant  # torch.compile would take these numbers for symbols

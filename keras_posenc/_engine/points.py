@@ -21,7 +21,7 @@ class _How(NamedTuple):
     """How positions are encoded: no tensor is in it."""
 
     rank: int
-    split: turns.Split
+    radix: turns.Radix
     dtype: str
 
 
@@ -31,13 +31,13 @@ def encode_positions(
     """The encoding of each of `positions`, along a new last dimension.
 
     For several axes, it takes the place of the one that holds the coordinates.
-    `positions` is a tensor, or a NumPy array: that is split before float32 blurs it,
-    and put where the tensor `like` is.
+    `positions` is a tensor, or a NumPy array: that is computed before float32 blurs
+    it, and put where the tensor `like` is.
     """
     rank, precision = recipe.rank, _backend.precision_for(dtype)
     if not isinstance(positions, np.ndarray):
         kind = keras.backend.standardize_dtype(positions.dtype)
-        how = _How(rank, turns.split_of(*recipe, kind), dtype)
+        how = _How(rank, turns.radix_of(*recipe, kind), dtype)
         rows, axes = _constants(positions, recipe, how)
         return _backend.in_one_call(positions, _encoded, how, positions, rows, axes)
     if positions.size // rank * recipe.channels <= _FEW_POINTS:
@@ -46,8 +46,8 @@ def encode_positions(
         table = _backend.put_like(table.astype(precision), like)
         return _backend.rounded(table, dtype)
     most = turns.largest_count(positions)
-    how = _How(rank, turns.split_of(*recipe, str(positions.dtype), most), dtype)
-    digits = turns.host_digits(positions, how.split, precision)
+    how = _How(rank, turns.radix_of(*recipe, str(positions.dtype), most), dtype)
+    digits = turns.host_digits(positions, how.radix, precision)
     digits = digits.map(lambda values: _backend.put_like(values, like))
     like = digits.values[0]
     rows, axes = _constants(like, recipe, how)
@@ -56,8 +56,8 @@ def encode_positions(
 
 
 def _constants(like: Any, recipe: Recipe, how: _How) -> tuple[Any, Any | None]:
-    split = (how.split.unit, how.split.digits, _backend.precision_for(how.dtype))
-    rows = cache.constant(like, recipe, _point_turns, *split)
+    radix = (how.radix.unit, how.radix.digits, _backend.precision_for(how.dtype))
+    rows = cache.constant(like, recipe, _point_turns, *radix)
     if how.rank == 1:
         return rows, None
     return rows, cache.constant(like, recipe, _channel_axes)
@@ -78,7 +78,7 @@ def _channel_axes(source: WaveSource, channels: int) -> np.ndarray:
 
 def _encoded(how: _How, positions: Any, rows: Any, axes: Any | None) -> Any:
     precision = _backend.precision_for(how.dtype)
-    digits = turns.split_digits(positions, how.split, precision)
+    digits = turns.tensor_digits(positions, how.radix, precision)
     return _of_digits(how, digits, rows, axes)
 
 

@@ -1,9 +1,9 @@
 """Sines at positions that only a running graph, or a tensor, knows.
 
 An angle in float32 would lose the position (an error of 4e-3 at 65,536). So positions
-are split into digits of base 4096, which go from -2048 to 2048, and angles are counted
-in turns: the product of a digit and a number of turns in 14 bits is exact in float32,
-which has 24, and whole turns are dropped before anything is rounded.
+are taken apart into digits of base 4096, which go from -2048 to 2048, and angles are
+counted in turns: the product of a digit and a number of turns in 14 bits is exact in
+float32, which has 24, and whole turns are dropped before anything is rounded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BASE = 4096
 _EXACT_TURNS = 2.0**14
 # Digits of 32 and of 64 bits.
 _MOST_OF_32_BITS, _MOST_OF_64_BITS = 3, 6
-# Real positions are split in a unit that turns no wave by more than 2**-5 radians: of
+# Real positions are counted in a unit that turns no wave by more than 2**-5 radians: of
 # the rest, half a unit at most, float32 then has the angle to 1e-9. Four digits of such
 # units reach 2**41 radians: beyond, float64 knows no angle to 1e-4.
 _REST_ANGLE = 2.0**-5
@@ -44,11 +44,11 @@ class Digits(NamedTuple):
         return Digits(tuple(map(function, self.values)), rest, self.open_ended)
 
 
-# --- Splitting positions -------------------------------------------------------------
+# --- Taking positions apart ---------------------------------------------------------
 
 
-class Split(NamedTuple):
-    """How positions are split: in which unit, a power of two, in how many digits."""
+class Radix(NamedTuple):
+    """How positions are radix: in which unit, a power of two, in how many digits."""
 
     real: bool
     unit: float
@@ -56,10 +56,10 @@ class Split(NamedTuple):
 
 
 @_backend.host_constant
-def split_of(
+def radix_of(
     source: WaveSource, channels: int, dtype: str, largest: int | None = None
-) -> Split:
-    """How to split the positions of a dtype so that the fastest wave keeps its angle.
+) -> Radix:
+    """How to take apart positions of a dtype so that the fastest wave keeps its angle.
 
     `largest` is the number of digits that they are known to have.
     """
@@ -67,12 +67,12 @@ def split_of(
     fastest = max(np.max(np.abs(frequency), initial=0.0), 2.0**-200)
     if keras.backend.is_float_dtype(dtype):
         unit = 2.0 ** math.floor(math.log2(_REST_ANGLE / fastest))
-        return Split(True, unit, _REAL_DIGITS)
+        return Radix(True, unit, _REAL_DIGITS)
     if largest is None:
         # As many as reach 2**41 radians: beyond, float64 knows no angle to 1e-4.
         largest = 1 + math.ceil((30 - math.log2(fastest)) / 12)
         largest = largest if dtype.endswith("64") else _MOST_OF_32_BITS
-    return Split(False, 1.0, min(max(largest, _MOST_OF_32_BITS), _MOST_OF_64_BITS))
+    return Radix(False, 1.0, min(max(largest, _MOST_OF_32_BITS), _MOST_OF_64_BITS))
 
 
 def largest_count(positions: np.ndarray) -> int | None:
@@ -83,21 +83,21 @@ def largest_count(positions: np.ndarray) -> int | None:
     return -(-(largest.bit_length() + 1) // 12)
 
 
-def split_digits(positions: Any, split: Split, precision: str) -> Digits:
+def tensor_digits(positions: Any, radix: Radix, precision: str) -> Digits:
     """The digits of a tensor."""
 
     def cast(digit: Any) -> Any:
         return ops.cast(digit, precision)
 
-    if not split.real:
-        values = balanced(_backend.widened(positions), split.digits, cast)
-        return Digits(values, None, split.digits > _MOST_OF_32_BITS)
+    if not radix.real:
+        values = balanced(_backend.widened(positions), radix.digits, cast)
+        return Digits(values, None, radix.digits > _MOST_OF_32_BITS)
     if keras.backend.standardize_dtype(positions.dtype) != "float64":
         positions = ops.cast(positions, "float32")  # exact
-    return _real_digits(positions, split, _constant_round, cast)
+    return _real_digits(positions, radix, _constant_round, cast)
 
 
-def host_digits(positions: np.ndarray, split: Split, precision: str) -> Digits:
+def host_digits(positions: np.ndarray, radix: Radix, precision: str) -> Digits:
     """The same for an array, in arrays."""
 
     def cast(digit: np.ndarray) -> np.ndarray:
@@ -105,9 +105,9 @@ def host_digits(positions: np.ndarray, split: Split, precision: str) -> Digits:
 
     # Infinity less infinity is NaN, as is its sine.
     with np.errstate(invalid="ignore", over="ignore"):
-        if not split.real:
-            return Digits(balanced(positions, split.digits, cast))
-        return _real_digits(positions.astype("float64"), split, np.round, cast)
+        if not radix.real:
+            return Digits(balanced(positions, radix.digits, cast))
+        return _real_digits(positions.astype("float64"), radix, np.round, cast)
 
 
 def _constant_round(positions: Any) -> Any:
@@ -117,14 +117,14 @@ def _constant_round(positions: Any) -> Any:
 
 def _real_digits(
     positions: Any,
-    split: Split,
+    radix: Radix,
     round_: Callable[[Any], Any],
     cast: Callable[[Any], Any],
 ) -> Digits:
-    positions = positions * (1 / split.unit)  # exact, as that is a power of two
+    positions = positions * (1 / radix.unit)  # exact, as that is a power of two
     whole = round_(positions)
     # Gradients do not pass a rounding, so that of the rest is all there is.
-    return Digits(balanced(whole, split.digits, cast), cast(positions - whole), True)
+    return Digits(balanced(whole, radix.digits, cast), cast(positions - whole), True)
 
 
 def counted_digits(start: Any, counts: Any, precision: str) -> Digits:
