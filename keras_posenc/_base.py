@@ -48,8 +48,10 @@ class ReadOnly:
 
     def __set__(self, layer: Any, value: Any) -> None:
         # A subclass may repeat what it has passed on.
-        if self._record in layer.__dict__ and self.__get__(layer, type(layer)) == value:
-            return
+        if self._record in layer.__dict__:
+            own = self.__get__(layer, type(layer))
+            if type(own) is type(value) and own == value:
+                return
         raise AttributeError(
             f"`{self._name}` of a layer cannot be set, since others depend on it. Make "
             f"a new {type(layer).__name__} instead. "
@@ -88,7 +90,7 @@ class EncodingLayer(keras.layers.Layer):
             # Keras repeats the name of an argument that it does not know, and no more.
             known = LayerArguments.__annotations__
             unknown = [name for name in kwargs if name not in known]
-            hint = hint_at_arguments(unknown, self._known)
+            hint = hint_at_arguments(unknown, (*self._known, *known))
             if not hint:
                 raise
             raise ValueError(f"{error}.{hint}") from None

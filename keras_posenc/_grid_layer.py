@@ -116,7 +116,7 @@ class GridLayer(EncodingLayer):
             return _Located(placing, None, found)
         starts = _positions.checked_starts(start_index, rank, shape[0])
         given = start_index if isinstance(start_index, (tuple, list)) else [start_index]
-        if self._options.coordinate_range and not all(map(_positions.is_zero, given)):
+        if self._options.spreads and not all(map(_positions.is_zero, given)):
             raise _checks.refusal(
                 "`start_index` must be 0 with `coordinate_range`, which spreads over "
                 "the size of the input: give `positions` instead",

@@ -16,6 +16,7 @@ _ELSEWHERE = {
     "base": "max_wavelength",
     "d_model": "channels",
     "dim": "channels",
+    "dtype_override": "dtype",
     "embed_dim": "channels",
     "flip_sin_to_cos": "cos_first",
     "hidden_dim": "channels",

@@ -42,9 +42,9 @@ class Placing:
 
     def for_call(self, shape: Shape, positions: Any, grid: Any) -> Placing:
         """The same for inputs that are tokens because of what comes with them."""
-        flat = len(shape) == 3 and self.rank > 1
+        flat = len(shape) == 3 and (self.rank > 1 or self.has_tokens)
         if flat and (grid is not None or positions is not None):
-            return dataclasses.replace(self, in_call=True)
+            return dataclasses.replace(self, grid=None, in_call=True)
         return self
 
     def fits(self, shape: Shape) -> bool:

@@ -63,7 +63,7 @@ class SinusoidEncoding(GridLayer):
     Example:
         >>> import numpy as np
         >>> import keras
-        >>> from keras_posenc import SinusoidEncoding, _checks
+        >>> from keras_posenc import SinusoidEncoding
         >>> y = SinusoidEncoding(hidden_dim=8, max_len=100)(np.zeros((2, 3, 8)))
         >>> print(keras.ops.convert_to_numpy(y)[1, 1].round(3))
         [0.841 0.54  0.1   0.995 0.01  1.    0.001 1.   ]

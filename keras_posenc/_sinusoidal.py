@@ -156,6 +156,11 @@ class WaveOptions:
         fields = dataclasses.fields(self)
         return {field.name: _as_lists(getattr(self, field.name)) for field in fields}
 
+    @property
+    def spreads(self) -> bool:
+        """Whether coordinates depend on the size of an axis."""
+        return self.coordinate_range is not None
+
     def encoded_channels(self, input_channels: int) -> int:
         """How many channels the encoding has for an input that has so many."""
         written = self.channels or input_channels

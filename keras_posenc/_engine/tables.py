@@ -90,7 +90,7 @@ def point_table(waves: Waves, positions: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         values = positions.astype("float64")
         angles = values[..., waves.axis] * frequency
-        if positions.dtype.kind in "iu" and np.any(np.abs(values) > 2.0**53):
+        if positions.dtype.kind in "iu" and np.any(np.abs(values) >= 2.0**53):
             # What float64 has left out of the integers, beside whole turns.
             rest = positions - values.astype(positions.dtype)
             angles = np.fmod(angles, TURN) + rest[..., waves.axis] * frequency
