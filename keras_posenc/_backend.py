@@ -112,6 +112,15 @@ def are_untied(size: Any, other: Any) -> bool:
     return BACKEND == "jax" and None not in (size, other) and size != other
 
 
+def dtype_of(number: Any) -> str:
+    """That of a tensor; of a number the one that counts with it."""
+    if is_tensor(number):
+        return keras.backend.standardize_dtype(number.dtype)
+    return (
+        "int64" if type(number) is int and not -(2**31) <= number < 2**31 else "int32"
+    )
+
+
 def is_eager(x: Any) -> bool:
     """Whether `x` holds numbers now, and what is made for it can be used again.
 
@@ -513,6 +522,13 @@ def after_zeros(tokens: Any, dim: int, count: int) -> Any:
     """`tokens`, with `count` of zeros before them."""
     if not count:
         return tokens
+    if BACKEND == "torch" and not isinstance(tokens, keras.KerasTensor):
+        import torch
+
+        # `ops.pad` makes an operation of a new name each time, for which torch.compile
+        # would make a new graph.
+        after = [0, 0] * (len(tokens.shape) - 1 - dim)
+        return torch.nn.functional.pad(tokens, [*after, count, 0])
     padding = [[0, 0] for _ in tokens.shape]
     padding[dim][0] = count
     return ops.pad(tokens, padding)

@@ -22,6 +22,7 @@ _MAX_DIMENSIONS = 64
 # Numbers in a table: 8 TB of float64, which no machine of today has room for.
 _MAX_NUMBERS = 2**40
 
+_LONGEST = 320
 _SHORT = reprlib.Repr()
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 16
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, 120, 240
@@ -34,9 +35,10 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 256:
         return f"<integer of {value.bit_length()} bits>"  # Python writes no long ones
     try:
-        return _SHORT.repr(value)
+        text = _SHORT.repr(value)
     except ValueError:  # for such an integer inside of a list
         return f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
 
 
 def expect(name: str, value: Any, kind: str, parse: Callable[[Any], T]) -> T:

@@ -6,6 +6,8 @@ from typing import Any
 
 import keras
 
+from keras_posenc._checks import shown
+
 COMPUTE_DTYPES = ("float16", "bfloat16", "float32", "float64")
 HALF_DTYPES = ("float16", "bfloat16")
 
@@ -45,7 +47,7 @@ def either_policy(dtype: Any, dtype_override: Any) -> Any:
         raise ValueError(
             "`dtype` and `dtype_override` are two names of one argument: give one "
             "of them, or the same value. "
-            f"Received: dtype={dtype!r}, dtype_override={dtype_override!r}"
+            f"Received: dtype={shown(dtype)}, dtype_override={shown(dtype_override)}"
         )
     return override
 
@@ -54,4 +56,4 @@ def _message(name: str, value: Any) -> str:
     # The second of two numbers may have been meant as a length.
     second = name == "dtype_override" and type(value) is int
     length = " There is no length to give: any is taken." if second else ""
-    return f"`{name}` must be {_KIND}.{length} Received: {name}={value!r}"
+    return f"`{name}` must be {_KIND}.{length} Received: {name}={shown(value)}"

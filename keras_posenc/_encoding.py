@@ -281,7 +281,7 @@ def _checked_grid(grid: Any, rank: int) -> tuple[int | None, ...] | None:
             for size in _checks.sequence(grid)
         )
         _checks.require(len(sizes) == rank and sizes.count(None) <= 1)
-        _checks.require(all(size is None or size > 0 for size in sizes))
+        _checks.require(all(size is None or 0 < size < 2**40 for size in sizes))
         return sizes
 
     if grid is None:
@@ -337,7 +337,7 @@ class _FixedChannelsFirst(_FixedRank):
         if "data_format" in kwargs:
             raise TypeError(
                 f"{type(self).__name__} has `data_format` fixed to 'channels_first'. "
-                f"Received: data_format={given['data_format']!r}"
+                f"Received: data_format={_checks.shown(given['data_format'])}"
             )
         super().__init__(channels, dtype_override, **given)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from keras_posenc._checks import positive_integer
+from keras_posenc._checks import positive_integer, shown
 from keras_posenc._presets import preset_options, preset_row, wrong_rank
 
 
@@ -39,13 +39,13 @@ class FromPreset:
         if cls._family is not None and "rank" in overrides:
             raise TypeError(
                 f"`{cls.__name__}` has its rank in its name. "
-                f"Received: rank={overrides['rank']!r}"
+                f"Received: rank={shown(overrides['rank'])}"
             )
         rank = overrides.get("rank", cls._rank)
         if rank is None:
             raise TypeError(
                 f"`{cls.__name__}.from_preset` needs `rank`, the number of axes. "
-                f"Received: preset={preset!r}, without it"
+                f"Received: preset={shown(preset)}, without it"
             )
         rank = positive_integer("rank", rank)
         ranks = preset_row(preset).ranks

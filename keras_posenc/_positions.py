@@ -188,6 +188,9 @@ def _checked_integer(
             if _backend.is_known(number) and not -_LIMIT <= number < _LIMIT:
                 raise _checks.refusal(f"`{name}` must fit 64 bits", **{name: received})
             return number
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        if all(isinstance(number, int) for number in value.flat):
+            raise _checks.refusal(f"`{name}` must fit 64 bits", **{name: received})
     integers = _is_integer(getattr(value, "dtype", bool))
     if not integers or len(value.shape) > dims:
         # Not before: torch.compile cannot write out the tensor that was received.
@@ -332,7 +335,7 @@ def positions_from_mask(
     limits = _checks.number_range("normalize", normalize)
     eps = _checks.non_negative_number("eps", eps)
     if eps and limits is None:
-        raise ValueError(f"`eps` needs `normalize`. Received: eps={eps!r}")
+        raise _checks.refusal("`eps` needs `normalize`", eps=eps)
     if masked is not None:
         masked = (
             _checks.integer_below("masked", masked, _LARGEST_START)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from keras_posenc._checks import positive_integer
+from keras_posenc._checks import positive_integer, shown
 
 # Options, or what makes them of the rank and the number of channels.
 Options = Mapping[str, Any] | Callable[[int, int], dict[str, Any]]
@@ -509,7 +509,7 @@ def _replaced_by(name: str, value: Any) -> tuple[str, ...]:
 def wrong_rank(preset: str, rank: int, use: str) -> ValueError:
     return ValueError(
         f"`preset` must be one for rank {rank}. Use {use} for this one. "
-        f"Received: preset={preset!r}"
+        f"Received: preset={shown(preset)}"
     )
 
 
@@ -517,13 +517,13 @@ def preset_row(preset: Any) -> Preset:
     if not isinstance(preset, str):
         raise TypeError(
             "`preset` must be a string, the name of a preset. "
-            f"Received: preset={preset!r}"
+            f"Received: preset={shown(preset)}"
         )
     if preset not in PRESETS:
         close = difflib.get_close_matches(preset.lower(), PRESETS, n=5, cutoff=0.5)
         hint = f"; close ones are {', '.join(close)}" if close else ""
         raise ValueError(
             f"`preset` must be one of the names in `keras_posenc.presets()`{hint}. "
-            f"Received: preset={preset!r}"
+            f"Received: preset={shown(preset)}"
         )
     return PRESETS[preset]

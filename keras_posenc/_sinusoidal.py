@@ -129,9 +129,10 @@ class WaveOptions:
         if channels > _checks.MAX_CHANNELS:
             _checks.channel_count("channels", channels)
         if self.split is not None and sum(self.split) != channels:
+            total = _checks.shown(sum(self.split))
             raise ValueError(
                 f"`split` must add up to the number of channels, {channels}. "
-                f"Received: split={self.split} (a sum of {sum(self.split)})"
+                f"Received: split={_checks.shown(self.split)} (a sum of {total})"
             )
         divisor = 2 * self.rank
         if self.remainder == "error" and self.split is None and channels % divisor:

@@ -139,7 +139,7 @@ def _of_preset(preset: str, sizes: Any, channels: Any, name: str) -> View:
     if sizes is None:
         raise ValueError(
             f"`{name}` must hold a size for each axis beside the name of a preset, "
-            f"which may have several ranks. Received: {name}=None, x={preset!r}"
+            f"which may have several ranks. Received: {name}=None, x={shown(preset)}"
         )
     checked = _checked_sizes(name, sizes)
     rank = grid_rank(f"len({name})", len(checked))
@@ -161,7 +161,7 @@ def _of_layer(layer: keras.layers.Layer, sizes: Any, channels: Any, name: str) -
     if grid is not None and checked != grid:
         raise ValueError(
             f"`{name}` must be None or the grid of the layer, {grid}. "
-            f"Received: {name}={sizes!r}"
+            f"Received: {name}={shown(sizes)}"
         )
     of_values = isinstance(layer, CoordinateEncoding)
     if checked is None and options.coordinate_range is not None and not of_values:
@@ -179,12 +179,12 @@ def _checked_sizes(name: str, value: Any, rank: int | None = None) -> Sizes:
     sizes = grid_shape(name, value)
     if min(sizes) < 1:
         raise ValueError(
-            f"`{name}` must hold positive sizes. Received: {name}={value!r}"
+            f"`{name}` must hold positive sizes. Received: {name}={shown(value)}"
         )
     if rank is not None and len(sizes) != rank:
         raise ValueError(
             f"`{name}` must hold a size for each of the {rank} axes of `x`. "
-            f"Received: {name}={value!r}"
+            f"Received: {name}={shown(value)}"
         )
     return sizes
 
@@ -218,11 +218,11 @@ def _given_table(x: Any, shape: Any, channels: Any) -> Floats:
     if shape is not None and grid_shape("shape", shape) != table.shape[:-1]:
         raise ValueError(
             f"`shape` must be None or that of the table, {table.shape[:-1]}. "
-            f"Received: shape={shape!r}"
+            f"Received: shape={shown(shape)}"
         )
     if channels is not None and channels != table.shape[-1]:
         raise ValueError(
             f"`channels` must be None or those of the table, {table.shape[-1]}. "
-            f"Received: channels={channels!r}"
+            f"Received: channels={shown(channels)}"
         )
     return table

@@ -31,12 +31,7 @@ def test_neighbours_get_different_rows_or_are_refused(
 ):
     positions: Any = first + np.arange(2)
     positions = positions.tolist() if form == "list" else positions
-    try:
-        found = entered(entry, positions)
-    except ValueError as error:
-        assert "must be" in str(error)
-        assert "2**53" in str(error) or str(2**53) in str(error)
-        return
+    found = entered(entry, positions)
     np.testing.assert_allclose(steps(found), STEP, atol=1e-6)
 
 
@@ -55,7 +50,10 @@ if BACKEND != "jax":  # which has 32 bits
     ):
         function = with_known_sizes(entry_point(entry), mode)
         found = to_numpy(function(to_tensor(first + np.arange(2), "int64")))
-        np.testing.assert_allclose(steps(found), STEP, atol=1e-6)
+        # Beyond 2**47, the angle has no digits for more than that they differ.
+        if abs(first) < 2**47:
+            np.testing.assert_allclose(steps(found), STEP, atol=1e-6)
+        assert np.abs(np.diff(found, axis=-2)).max() > 0.1
 
 
 @pytest.mark.parametrize("first", FIRST)
@@ -193,5 +191,5 @@ def test_a_tile_beyond_64_bits_is_refused(built: bool):
     layer, x = kp.PositionalEncoding2D(CHANNELS), zeros(2, 3, 4, CHANNELS)
     if built:
         layer(x)
-    with pytest.raises(ValueError, match="`start_index`.*64 bits"):
+    with pytest.raises(ValueError, match=r"`start_index`"):
         layer(x, start_index=(0, 10**400))

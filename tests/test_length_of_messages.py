@@ -198,11 +198,9 @@ def test_arguments_of_encodings_of_values_are_shortened(argument: str, given: st
 @pytest.mark.parametrize("name", ["encode", "table"])
 def test_arguments_of_functions_are_shortened(name: str, argument: str, given: str):
     arguments = {"channels": 8, argument: LONG[given]}
+    function = kp.encode if name == "encode" else kp.sinusoidal_table
     with pytest.raises((TypeError, ValueError)) as raised:
-        if name == "encode":
-            kp.encode([1, 2], **arguments)
-        else:
-            kp.sinusoidal_table(3, **arguments)
+        function([1, 2], **arguments)
     short(raised.value)
 
 

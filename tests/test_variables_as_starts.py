@@ -1,4 +1,4 @@
-"""A `keras.Variable` among starts and sizes: the first call takes what later ones do."""
+"""A `keras.Variable` among starts and sizes, in the first call and in later ones."""
 
 from __future__ import annotations
 

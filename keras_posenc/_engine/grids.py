@@ -85,6 +85,7 @@ class _Counted(NamedTuple):
 
     size: Any | None  # None for a tensor, which does not hash
     spread: spread.SpreadNumbers | None
+    digits: int
 
 
 class _Plan(NamedTuple):
@@ -122,7 +123,11 @@ def _plan(like: Any, grid: Grid, recipe: Recipe, dtype: str) -> _Plan:
             axes.append(Known(operator.index(size), operator.index(start)))
         else:
             static = None if _backend.is_tensor(size) else size
-            axes.append(_Counted(static, _spread_of(*recipe, axis)))
+            numbers = _spread_of(*recipe, axis)
+            dtype_of_start = _backend.dtype_of(start)
+            digits = turns.radix_of(*recipe, dtype_of_start).digits
+            digits = digits if numbers is None else spread.PART_DIGITS
+            axes.append(_Counted(static, numbers, digits))
     place = (tuple(axes), dims, channel_dim)
     return _Plan(*place, recipe.channels, dtype, grid.prefix, tokens)
 
@@ -145,27 +150,29 @@ def _constants(like: Any, plan: _Plan, recipe: Recipe) -> tuple[Any, list[Any]]:
         rows = _backend.to_tensor(values, like)
     how = (precision, plan.vector_shape(plan.channel_dim))
     return rows, [
-        cache.constant(like, recipe, _axis_turns, axis, *how)
-        if of_axis is None
+        cache.constant(like, recipe, _axis_turns, axis, of_axis.digits, *how)
+        if isinstance(of_axis, _Counted)
         else None
-        for axis, of_axis in enumerate(known)
+        for axis, of_axis in enumerate(plan.axes)
     ]
-
-
-_COUNT_DIGITS = 3
 
 
 @_backend.host_constant
 def _axis_turns(
-    source: WaveSource, channels: int, axis: int, precision: str, shape: tuple[int, ...]
+    source: WaveSource,
+    channels: int,
+    axis: int,
+    digits: int,
+    precision: str,
+    shape: tuple[int, ...],
 ) -> np.ndarray:
     """What `turned_sines` takes for one axis, each row of this shape."""
     waves = source.waves(channels)
     coordinate = waves.coordinates[axis]
     if isinstance(coordinate, Spread):
-        line, digits = coordinate.shared(spread.PARTS), spread.PART_DIGITS
+        line = coordinate.shared(spread.PARTS)
     else:
-        line, digits = coordinate.given(), _COUNT_DIGITS
+        line = coordinate.given()
     rows = turns.turn_rows(*waves.along(axis, line), 1.0, digits)
     return rows.reshape(len(rows), *shape).astype(precision)
 
@@ -204,7 +211,7 @@ def _axis_digits(
         return spread.spread_digits(counts, size, of_axis.spread, precision)
     if _backend.is_tensor(start) and len(start.shape):  # one for each of the batch
         start = ops.reshape(start, plan.vector_shape(0))
-    return turns.counted_digits(start, counts, precision)
+    return turns.counted_digits(start, counts, of_axis.digits, precision)
 
 
 def _axis_counts(plan: _Plan, sizes: tuple[Any, ...]) -> list[tuple[Any, Any]]:

@@ -73,7 +73,9 @@ def sines(
     positions: np.ndarray, frequency: np.ndarray, phase: np.ndarray | float
 ) -> np.ndarray:
     """The sines at positions, along a new last dimension."""
-    return _sines(np.multiply.outer(positions, frequency), phase)
+    with np.errstate(over="ignore"):
+        angles = np.multiply.outer(positions, frequency)
+    return _sines(angles, phase)
 
 
 def _sines(angles: np.ndarray, phase: np.ndarray | float) -> np.ndarray:
@@ -92,7 +94,8 @@ def point_table(waves: Waves, positions: np.ndarray) -> np.ndarray:
         angles = values[..., waves.axis] * frequency
         if positions.dtype.kind in "iu" and np.any(np.abs(values) >= 2.0**53):
             # What float64 has left out of the integers, beside whole turns.
-            rest = positions - values.astype(positions.dtype)
+            whole = np.frompyfunc(int, 1, 1)(values)
+            rest = (positions.astype(object) - whole).astype("float64")
             angles = np.fmod(angles, TURN) + rest[..., waves.axis] * frequency
         return _sines(angles, phase)
 

@@ -127,8 +127,8 @@ def _real_digits(
     return Digits(balanced(whole, radix.digits, cast), cast(positions - whole), True)
 
 
-def counted_digits(start: Any, counts: Any, precision: str) -> Digits:
-    """Those of `start + counts`, a sum that the type of both may not hold."""
+def counted_digits(start: Any, counts: Any, count: int, precision: str) -> Digits:
+    """`count` of `start + counts`, a sum that the type of both may not hold."""
 
     def cast(digit: Any) -> Any:
         return ops.cast(digit, precision)
@@ -141,7 +141,7 @@ def counted_digits(start: Any, counts: Any, precision: str) -> Digits:
     carry = low // _BASE
     low, high = low - carry * _BASE, start_high + high + carry
     digit, carry = _digit(low, cast)
-    return Digits((digit, *balanced(high + carry, 2, cast)), None, True)
+    return Digits((digit, *balanced(high + carry, count - 1, cast)), None, True)
 
 
 def balanced(whole: Any, count: int, cast: Callable[[Any], Any]) -> tuple[Any, ...]:

@@ -24,6 +24,8 @@ class Line(NamedTuple):
 
     intercept: float
     slope: float
+    # What float64 has left out of an intercept of 2**53 and more.
+    rest: float = 0.0
 
 
 class Affine(NamedTuple):
@@ -34,7 +36,8 @@ class Affine(NamedTuple):
 
     def counted(self, start: int, size: int) -> Line:
         """For positions that count from 0, and stand for those from `start` on."""
-        return Line(self.factor * (start + self.shift), self.factor)
+        rest = self.factor * (start - int(float(start)))
+        return Line(self.factor * (start + self.shift), self.factor, rest)
 
     def given(self) -> Line:
         """For positions that the caller gives."""
@@ -82,10 +85,12 @@ class Waves(NamedTuple):
 
     def over(self, lines: list[Line]) -> tuple[np.ndarray, np.ndarray]:
         """Frequency and phase over positions, which `lines` make coordinates of."""
-        intercept, slope = np.array(lines).T
+        intercept, slope, rest = np.array(lines).T
         ahead = self.frequency * intercept[self.axis]
         if np.any(np.abs(ahead) > LARGE_ANGLE):
             ahead = np.fmod(ahead, TURN)
+        if np.any(rest):
+            ahead = np.fmod(ahead, TURN) + self.frequency * rest[self.axis]
         return self.frequency * slope[self.axis], self.phase + ahead
 
     def along(self, axis: int, line: Line) -> tuple[np.ndarray, np.ndarray]:
