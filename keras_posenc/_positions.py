@@ -64,6 +64,11 @@ def _as_array(values: Any) -> np.ndarray | None:
         return None
 
 
+def _holds_large_integers(array: np.ndarray) -> bool:
+    """Whether NumPy has no type for these integers."""
+    return array.dtype == object and all(isinstance(n, int) for n in array.flat)
+
+
 def _is_integer(dtype: Any) -> bool:
     name = _dtype_name(dtype)
     return name != "bool" and keras.backend.is_int_dtype(name)
@@ -188,9 +193,8 @@ def _checked_integer(
             if _backend.is_known(number) and not -_LIMIT <= number < _LIMIT:
                 raise _checks.refusal(f"`{name}` must fit 64 bits", **{name: received})
             return number
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        if all(isinstance(number, int) for number in value.flat):
-            raise _checks.refusal(f"`{name}` must fit 64 bits", **{name: received})
+    if isinstance(value, np.ndarray) and _holds_large_integers(value):
+        raise _checks.refusal(f"`{name}` must fit 64 bits", **{name: received})
     integers = _is_integer(getattr(value, "dtype", bool))
     if not integers or len(value.shape) > dims:
         # Not before: torch.compile cannot write out the tensor that was received.

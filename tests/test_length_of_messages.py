@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import keras_posenc as kp
-from helpers.layer_cases import LAYERS, Case
+from helpers.layer_cases import SEVERAL, Case
 from helpers.tensors import to_tensor, zeros
 
 LONGEST = 600
@@ -50,7 +50,7 @@ def short(error: BaseException) -> str:
 
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize("given", INPUTS)
-@pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", SEVERAL, ids=lambda case: case.name)
 def test_inputs_are_shortened(case: Case, given: str, built: bool):
     layer = case.make()
     if built:
@@ -170,11 +170,16 @@ ARGUMENTS = [
     "dtype_override",
     "autocast",
 ]
+# Each argument with one kind of value, and some with each kind: all messages are made
+# in one place.
+PAIRS = [
+    *((argument, "nested") for argument in ARGUMENTS),
+    *((argument, given) for argument in ("channels", "scale") for given in LONG),
+]
 NOT_OF_VALUES = {"data_format", "grid", "prefix_tokens", "dtype_override"}
 
 
-@pytest.mark.parametrize("given", LONG)
-@pytest.mark.parametrize("argument", ARGUMENTS)
+@pytest.mark.parametrize(("argument", "given"), PAIRS)
 def test_arguments_of_layers_are_shortened(argument: str, given: str):
     arguments = {"channels": 8, argument: LONG[given]}
     with pytest.raises((TypeError, ValueError)) as raised:
@@ -182,8 +187,9 @@ def test_arguments_of_layers_are_shortened(argument: str, given: str):
     short(raised.value)
 
 
-@pytest.mark.parametrize("given", LONG)
-@pytest.mark.parametrize("argument", [a for a in ARGUMENTS if a not in NOT_OF_VALUES])
+@pytest.mark.parametrize(
+    ("argument", "given"), [pair for pair in PAIRS if pair[0] not in NOT_OF_VALUES]
+)
 def test_arguments_of_encodings_of_values_are_shortened(argument: str, given: str):
     arguments = {"channels": 8, argument: LONG[given]}
     with pytest.raises((TypeError, ValueError)) as raised:
@@ -191,9 +197,9 @@ def test_arguments_of_encodings_of_values_are_shortened(argument: str, given: st
     short(raised.value)
 
 
-@pytest.mark.parametrize("given", LONG)
 @pytest.mark.parametrize(
-    "argument", [a for a in ARGUMENTS if a not in {*NOT_OF_VALUES, "autocast"}]
+    ("argument", "given"),
+    [pair for pair in PAIRS if pair[0] not in {*NOT_OF_VALUES, "autocast"}],
 )
 @pytest.mark.parametrize("name", ["encode", "table"])
 def test_arguments_of_functions_are_shortened(name: str, argument: str, given: str):

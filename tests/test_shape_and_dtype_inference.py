@@ -10,7 +10,7 @@ import keras
 import pytest
 
 import keras_posenc as kp
-from helpers.layer_cases import Case, each_layer
+from helpers.layer_cases import Case, each_layer, each_of_several
 from helpers.tensors import available, dtype_of, zeros
 
 DTYPES = ["float16", "bfloat16", "float32", "float64"]
@@ -25,7 +25,7 @@ def compute_dtype(policy: str) -> str:
 
 @each_policy
 @pytest.mark.parametrize("dtype", INPUTS)
-@each_layer
+@each_of_several
 def test_a_symbolic_output_has_the_dtype_of_the_real_one(
     case: Case, dtype: str, policy: str
 ):
