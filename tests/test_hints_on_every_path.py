@@ -52,7 +52,7 @@ def test_channels_in_the_place_of_the_rank_name_the_class(
 ):
     layer = kp.PositionalEncoding(rank)
     if built:
-        layer.build((2, *(2,) * rank, 8))
+        layer.build((2, *(2,) * rank, 2 * rank))
     meant = rf"PositionalEncoding{len(shape) - 2}D\({rank}\)"
     with pytest.raises(ValueError, match=meant):
         layer(zeros(*shape))

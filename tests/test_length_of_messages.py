@@ -35,8 +35,8 @@ INPUTS: dict[str, Any] = {
     "huge-integers": [10**5000] * 3,
 }
 deep: Any = []
-for _ in range(500):
-    deep = [deep, deep]
+for _ in range(200):
+    deep = [deep]
 INPUTS["deep-list"] = deep
 
 
