@@ -15,6 +15,8 @@ from helpers.tensors import scalar, to_numpy, to_tensor, zeros
 # The sine of the fastest wave moves by a tenth at least between neighbours: by
 # 2 * sin(1/2) along the circle, as sine and cosine together.
 STEP = 2 * np.sin(0.5)
+# Angles that large are known to less than this; rows that are equal are off by all.
+NEAR = 1e-2
 FIRST = [2**53, 2**60, 2**62, -(2**53) - 1, -(2**62) - 1]
 
 
@@ -37,12 +39,12 @@ def test_neighbours_get_different_rows_or_are_refused(
         assert "must be" in str(error)
         assert "2**53" in str(error) or str(2**53) in str(error)
         return
-    np.testing.assert_allclose(steps(found), STEP, atol=1e-6)
+    np.testing.assert_allclose(steps(found), STEP, atol=NEAR)
 
 
 def test_unsigned_neighbours_get_different_rows():
     positions = np.array([2**64 - 2, 2**64 - 1], "uint64")
-    np.testing.assert_allclose(steps(entered("encode", positions)), STEP, atol=1e-6)
+    np.testing.assert_allclose(steps(entered("encode", positions)), STEP, atol=NEAR)
 
 
 if BACKEND != "jax":  # which has 32 bits
@@ -55,7 +57,7 @@ if BACKEND != "jax":  # which has 32 bits
     ):
         function = with_known_sizes(entry_point(entry), mode)
         found = to_numpy(function(to_tensor(first + np.arange(2), "int64")))
-        np.testing.assert_allclose(steps(found), STEP, atol=1e-6)
+        np.testing.assert_allclose(steps(found), STEP, atol=NEAR)
 
 
 @pytest.mark.parametrize("first", FIRST)
@@ -65,21 +67,21 @@ def test_neighbouring_starts_get_different_rows(name: str, first: int):
     layer = kp.Summer(layer) if name == "sum-of-1d" else layer
     x = zeros(1, 1, CHANNELS)
     rows = [to_numpy(layer(x, start_index=first + i))[0, 0] for i in range(2)]
-    np.testing.assert_allclose(steps(np.stack(rows)), STEP, atol=1e-6)
+    np.testing.assert_allclose(steps(np.stack(rows)), STEP, atol=NEAR)
 
 
 @pytest.mark.parametrize("first", FIRST)
 def test_elements_after_a_large_start_get_different_rows(first: int):
     layer = kp.PositionalEncoding1D(CHANNELS)
     found = to_numpy(layer(zeros(1, 6, CHANNELS), start_index=first))[0]
-    np.testing.assert_allclose(steps(found), STEP, atol=1e-6)
+    np.testing.assert_allclose(steps(found), STEP, atol=NEAR)
 
 
 @pytest.mark.parametrize("first", FIRST)
 def test_tiles_after_a_large_start_get_different_rows(first: int):
     layer = kp.PositionalEncoding2D(2 * CHANNELS)
     found = to_numpy(layer(zeros(1, 6, 1, 2 * CHANNELS), start_index=(first, 0)))
-    np.testing.assert_allclose(steps(found[0, :, 0]), STEP, atol=1e-6)
+    np.testing.assert_allclose(steps(found[0, :, 0]), STEP, atol=NEAR)
 
 
 # The range of a start, and of what is counted from there.
@@ -153,7 +155,7 @@ def test_the_last_start_of_64_bits_stays_on_the_circle(length: int, start: int):
     layer = kp.PositionalEncoding1D(CHANNELS)
     found = to_numpy(layer(zeros(1, length, CHANNELS), start_index=start))[0]
     np.testing.assert_allclose(found[:, 0] ** 2 + found[:, 1] ** 2, 1, atol=1e-6)
-    np.testing.assert_allclose(steps(found), STEP, atol=1e-6)
+    np.testing.assert_allclose(steps(found), STEP, atol=NEAR)
 
 
 BEYOND = {
