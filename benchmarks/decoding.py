@@ -61,7 +61,10 @@ def main() -> None:
     }
     values = {
         form: measure(
-            {"encode": of_values(encode, form), "CoordinateEncoding": of_values(layer, form)},
+            {
+                "encode": of_values(encode, form),
+                "CoordinateEncoding": of_values(layer, form),
+            },
             inputs=[token] * calls,
             rounds=rounds,
             seconds=4,
