@@ -76,9 +76,7 @@ def test_the_config_holds_every_argument(cls: type, built: bool):
 def test_the_config_has_the_defaults_of_the_signature(cls: type):
     config = make(cls).get_config()
     given = {"rank", "channels", "penc", "hidden_dim"}
-    assert {
-        name: config[name] for name in arguments(cls) if name not in given
-    } == {
+    assert {name: config[name] for name in arguments(cls) if name not in given} == {
         name: parameter.default
         for name, parameter in arguments(cls).items()
         if name not in given

@@ -174,7 +174,9 @@ def test_a_start_beyond_64_bits_is_refused(name: str, beyond: str, built: bool):
     layer, x = LAYERS[name](), zeros(2, 5, CHANNELS)
     if built:
         layer(x)
-    with pytest.raises(ValueError, match=r"`start_index`.* (bits|between|at most|must)"):
+    with pytest.raises(
+        ValueError, match=r"`start_index`.* (bits|between|at most|must)"
+    ):
         layer(x, start_index=BEYOND[beyond])
 
 

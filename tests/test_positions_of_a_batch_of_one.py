@@ -91,9 +91,7 @@ def test_positions_of_one_flat_sequence_go_for_all(form: str):
 @pytest.mark.parametrize("mode", KNOWN)
 @pytest.mark.parametrize("given", ["integer", "real"])
 @each_sequence
-def test_a_graph_takes_positions_of_one_for_all(
-    case: Sequence, given: str, mode: str
-):
+def test_a_graph_takes_positions_of_one_for_all(case: Sequence, given: str, mode: str):
     layer, x = case.make(), case.inputs()
     layer(x)
     function = with_known_sizes(lambda x, p: layer(x, positions=p), mode)
@@ -119,7 +117,10 @@ def test_a_model_takes_positions_of_one_in_any_order(
 def test_a_model_of_planes_takes_positions_of_one_in_any_order(
     batches: tuple[int, ...],
 ):
-    inputs, positions = keras.Input((None, None, CHANNELS)), keras.Input((None, None, 2))
+    inputs, positions = (
+        keras.Input((None, None, CHANNELS)),
+        keras.Input((None, None, 2)),
+    )
     layer = kp.Summer(kp.PositionalEncoding2D(CHANNELS))
     model = keras.Model([inputs, positions], layer(inputs, positions=positions))
     values = PLANES["real"][None].astype("float32")

@@ -86,7 +86,11 @@ def test_a_symbolic_output_has_the_shape_of_the_real_one(case: Case):
 FEWER = {
     "1d": (lambda: kp.PositionalEncoding1D(4), (2, 5, 10), (2, 5, 4)),
     "2d": (lambda: kp.PositionalEncoding2D(8), (2, 3, 4, 20), (2, 3, 4, 8)),
-    "permute2d": (lambda: kp.PositionalEncodingPermute2D(8), (2, 20, 3, 4), (2, 8, 3, 4)),
+    "permute2d": (
+        lambda: kp.PositionalEncodingPermute2D(8),
+        (2, 20, 3, 4),
+        (2, 8, 3, 4),
+    ),
     "elsewhere": (lambda: kp.PositionalEncoding1D(4), (2, 4, 10), (2, 4, 4)),
     "fewer-than-given": (lambda: kp.PositionalEncoding1D(10), (2, 10, 4), (2, 10, 4)),
     "unencoded": (lambda: kp.PositionalEncoding3D(), (1, 2, 3, 4, 2), (1, 2, 3, 4, 2)),
@@ -131,9 +135,18 @@ def test_time_distributed_infers_without_a_word(name: str):
 UNENCODED: dict[str, tuple[Callable[[], Any], str]] = {
     "one": (lambda: kp.PositionalEncoding2D(2), r"axis 1 of its 2"),
     "two": (lambda: kp.PositionalEncoding3D(2), r"axis 1 and axis 2 of|axes 1, 2 of"),
-    "values": (lambda: kp.CoordinateEncoding(2, 3), r"axis 1 and axis 2 of|axes 1, 2 of"),
-    "split": (lambda: kp.PositionalEncoding3D(4, split=[0, 4, 0]), r"axis 0 and axis 2 of|axes 0, 2 of"),
-    "many": (lambda: kp.CoordinateEncoding(2, 62), r"axis.* 1\b.* 2\b.* 3\b.* 61 of its 62"),
+    "values": (
+        lambda: kp.CoordinateEncoding(2, 3),
+        r"axis 1 and axis 2 of|axes 1, 2 of",
+    ),
+    "split": (
+        lambda: kp.PositionalEncoding3D(4, split=[0, 4, 0]),
+        r"axis 0 and axis 2 of|axes 0, 2 of",
+    ),
+    "many": (
+        lambda: kp.CoordinateEncoding(2, 62),
+        r"axis.* 1\b.* 2\b.* 3\b.* 61 of its 62",
+    ),
 }
 
 

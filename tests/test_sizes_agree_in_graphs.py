@@ -122,9 +122,7 @@ if BACKEND == "tensorflow":
 
     @pytest.mark.parametrize("jit", [False, True], ids=["graph", "xla"])
     @pytest.mark.parametrize("name", ["1d", "sum-of-1d", "sinusoid"])
-    def test_a_graph_refuses_as_many_starts_as_another_batch_has(
-        name: str, jit: bool
-    ):
+    def test_a_graph_refuses_as_many_starts_as_another_batch_has(name: str, jit: bool):
         layer = build(name)
         specs = [tf.TensorSpec((None, None, CHANNELS)), tf.TensorSpec((None,), "int32")]
         function = tf.function(
@@ -164,14 +162,14 @@ if BACKEND == "torch":
     @each_case
     def test_a_dynamic_graph_refuses_positions_of_as_many_elements(name: str):
         layer = build(name)
-        function = whole_torch_graph(
-            lambda x, p: layer(x, positions=p), dynamic=True
-        )
+        function = whole_torch_graph(lambda x, p: layer(x, positions=p), dynamic=True)
         x = zeros(*input_shape(name, *right_sizes(name)))
         given = torch.tensor(places(name, right_sizes(name)))
         assert tuple(function(x, given).shape) == tuple(x.shape)
         for sizes in wrong(name):
-            with pytest.raises((ValueError, RuntimeError), match="positions|shape|size"):
+            with pytest.raises(
+                (ValueError, RuntimeError), match="positions|shape|size"
+            ):
                 function(x, torch.tensor(places(name, sizes)))
 
 
