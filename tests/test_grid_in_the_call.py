@@ -533,7 +533,7 @@ def test_a_grid_beside_positions_is_refused(name: str, built: bool):
     if built:
         layer(inputs(name, 14), grid=(2, 7))
     positions = POSITIONS["for-all"](2)
-    with pytest.raises(ValueError, match="^`grid` must be None beside `positions`"):
+    with pytest.raises(ValueError, match=r"^`grid` must be None beside `positions`"):
         layer(inputs(name, 14), grid=(2, 7), positions=positions)
 
 

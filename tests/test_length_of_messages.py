@@ -198,7 +198,7 @@ def test_arguments_of_encodings_of_values_are_shortened(argument: str, given: st
 @pytest.mark.parametrize("name", ["encode", "table"])
 def test_arguments_of_functions_are_shortened(name: str, argument: str, given: str):
     arguments = {"channels": 8, argument: LONG[given]}
-    with pytest.raises((TypeError, ValueError)) as raised:
+    with pytest.raises((TypeError, ValueError)) as raised:  # noqa: PT012
         if name == "encode":
             kp.encode([1, 2], **arguments)
         else:

@@ -133,7 +133,7 @@ def test_values_in_half_precision_collide(global_policy: Any):
     global_policy("mixed_bfloat16")
     layer = kp.CoordinateEncoding.from_preset("ddpm", 64)
     inputs = keras.Input((1,))
-    with pytest.warns(UserWarning, match="rounded"):
+    with pytest.warns(UserWarning, match="rounded"):  # noqa: PT031
         model = keras.Model(inputs, layer(keras.layers.Flatten()(inputs)))
         assert distinct(model(TIMESTEPS)) < 600
 

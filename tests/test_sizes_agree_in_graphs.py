@@ -168,7 +168,7 @@ if BACKEND == "torch":
         assert tuple(function(x, given).shape) == tuple(x.shape)
         for sizes in wrong(name):
             with pytest.raises(
-                (ValueError, RuntimeError), match="positions|shape|size"
+                (ValueError, RuntimeError), match=r"positions|shape|size"
             ):
                 function(x, torch.tensor(places(name, sizes)))
 
@@ -200,7 +200,7 @@ if BACKEND == "jax":
         expected = to_numpy(build(name)(x, positions=given))
         np.testing.assert_allclose(to_numpy(call(x, given)), expected, atol=1e-6)
         for sizes in wrong(name):
-            with pytest.raises(ValueError, match="shape|size|dimension"):
+            with pytest.raises(ValueError, match=r"shape|size|dimension"):
                 call(x, places(name, sizes))
 
     @each_case
