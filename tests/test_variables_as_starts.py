@@ -1,4 +1,4 @@
-"""A `keras.Variable` among starts and sizes: the first call takes it as later ones do."""
+"""A `keras.Variable` among starts and sizes: the first call does as later ones do."""
 
 from __future__ import annotations
 
