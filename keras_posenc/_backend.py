@@ -518,8 +518,9 @@ def as_int32(size: Any) -> Any:
     return ops.cast(size, "int32") if is_tensor(size) else size
 
 
-def after_zeros(tokens: Any, dim: int, count: int) -> Any:
-    """`tokens`, with `count` of zeros before them."""
+def after_zeros(where: tuple[int, int], tokens: Any) -> Any:
+    """`tokens`, with zeros before them: along which dimension, and how many."""
+    dim, count = where
     if not count:
         return tokens
     if BACKEND == "torch" and not isinstance(tokens, keras.KerasTensor):

@@ -86,14 +86,17 @@ class EncodingLayer(keras.layers.Layer):
             )
         try:
             super().__init__(autocast=False, **kwargs)
-        except ValueError as error:
-            # Keras repeats the name of an argument that it does not know, and no more.
+        except ValueError:
             known = LayerArguments.__annotations__
-            unknown = [name for name in kwargs if name not in known]
-            hint = hint_at_arguments(unknown, (*self._known, *known))
-            if not hint:
+            unknown = {name: kwargs[name] for name in kwargs if name not in known}
+            if not unknown:
                 raise
-            raise ValueError(f"{error}.{hint}") from None
+            # As Keras says it, which repeats all of what it was given.
+            hint = hint_at_arguments(unknown, (*self._known, *known))
+            raise ValueError(
+                f"Unrecognized keyword arguments passed to {type(self).__name__}: "
+                f"{_checks.shown(unknown)}.{hint}"
+            ) from None
         self.supports_masking = True
 
     @keras.layers.Layer.dtype_policy.setter  # with the getter that Keras has

@@ -155,6 +155,10 @@ def _unconverted(kwargs: dict[str, Any], *, symbolic: bool) -> dict[str, Any]:
             changed[name] = value.tolist()
         elif isinstance(value, (tuple, list)) and any(map(_has_tensor, value)):
             changed[name] = tuple(map(_as_tensor, value))
+        elif isinstance(value, (tuple, list)):
+            changed[name] = [
+                n.item() if isinstance(n, np.integer) else n for n in value
+            ]
     positions = kwargs.get("positions")
     if not (symbolic or positions is None or _backend.is_tensor(positions)):
         changed["positions"] = HostValues(positions)

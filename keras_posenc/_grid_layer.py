@@ -94,7 +94,10 @@ class GridLayer(EncodingLayer):
         self._warn_of_rounded("positions", located.positions)
         encoding = encode_positions(located.positions, recipe, dtype, like=inputs)
         if placing.has_tokens and placing.prefix_tokens:
-            encoding = _backend.after_zeros(encoding, 1, placing.prefix_tokens)
+            how = (1, placing.prefix_tokens)
+            encoding = _backend.in_one_call(
+                encoding, _backend.after_zeros, how, encoding
+            )
         if placing.channel_dim == 1:
             encoding = ops.moveaxis(encoding, -1, 1)
         return encoding
@@ -132,7 +135,8 @@ class GridLayer(EncodingLayer):
                     f"Received: grid={_checks.shown(grid)} and inputs of shape {shape}"
                 )
             tokens = found[0] if found[0] is None else found[0] + placing.prefix_tokens
-            found = _positions.checked_grid(grid, rank, tokens, placing.prefix_tokens)
+            given = _positions.checked_grid(grid, rank, tokens, placing.prefix_tokens)
+            found = given if rank > 1 else found
         elif placing.has_tokens and rank > 1:
             raise ValueError(
                 f"{type(self).__name__} needs the `grid` that its tokens come from, in "

@@ -249,7 +249,7 @@ def checked_grid(
     follows from it.
     """
     received = grid
-    if _backend.is_tensor(grid) and len(grid.shape) == 1:
+    if _backend.is_tensor(grid) and tuple(grid.shape) == (rank,):
         grid = ops.unstack(grid)
     elif isinstance(grid, np.ndarray):
         grid = grid.tolist()
@@ -265,7 +265,7 @@ def checked_grid(
     if any(size < 1 for size in filter(_backend.is_known, sizes)):
         raise _checks.refusal(f"`grid` {kind}", grid=received)
     of_grid = None if tokens is None else tokens - prefix_tokens
-    if None in sizes:
+    if any(size is None for size in sizes):
         others = product([size for size in sizes if size is not None])
         missing = None if of_grid is None else of_grid // others
         sizes = tuple(missing if size is None else size for size in sizes)

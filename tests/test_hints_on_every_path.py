@@ -41,6 +41,7 @@ def test_a_class_without_any_argument_names_those_that_have_a_rank():
         kp.PositionalEncoding()
 
 
+@pytest.mark.filterwarnings("ignore:.* has no channel for axis:UserWarning")
 @pytest.mark.parametrize("built", [False, True], ids=["first-call", "later-call"])
 @pytest.mark.parametrize(
     ("rank", "shape"),
@@ -52,7 +53,7 @@ def test_channels_in_the_place_of_the_rank_name_the_class(
 ):
     layer = kp.PositionalEncoding(rank)
     if built:
-        layer.build((2, *(2,) * rank, 8))
+        layer.build((2, *(2,) * rank, 2 * rank))
     meant = rf"PositionalEncoding{len(shape) - 2}D\({rank}\)"
     with pytest.raises(ValueError, match=meant):
         layer(zeros(*shape))

@@ -6,7 +6,7 @@ TPU users set it; `keras.layers.Dense` makes none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -24,7 +24,7 @@ INTS = np.array([3, 1, 4, 1, 5, 9], "int32")
 
 
 @pytest.fixture
-def guard() -> Iterator[Callable[[], Any]]:
+def guard() -> Callable[[], Any]:
     import jax
 
     return lambda: jax.transfer_guard("disallow")

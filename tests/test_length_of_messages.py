@@ -265,14 +265,14 @@ def test_a_long_value_would_be_seen():
 # What is missing, and under which name.
 
 MISSING: dict[str, Callable[[], keras.layers.Layer]] = {
-    **{case.name: case.make for case in LAYERS},
+    **{case.name: case.make for case in SEVERAL},
     "values": lambda: kp.CoordinateEncoding(8),
     "values-of-a-plane": lambda: kp.CoordinateEncoding(8, 2),
 }
 each_missing = pytest.mark.parametrize("name", MISSING)
 each_state = pytest.mark.parametrize("built", [False, True], ids=["new", "built"])
 SHAPES = {
-    **{case.name: case.shape for case in LAYERS},
+    **{case.name: case.shape for case in SEVERAL},
     "values": (3,),
     "values-of-a-plane": (3, 2),
 }

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +57,12 @@ def encode_grid(like: Any, grid: Grid, recipe: Recipe, dtype: str) -> Any:
             return _cached_table(like, grid, recipe, dtype, nbytes)
     plan = _plan(like, grid, recipe, dtype)
     given = _constants(like, plan, recipe)
-    return _backend.in_one_call(like, _planned, plan, grid.sizes, grid.starts, given)
+    # Numbers are in the plan: as arguments, they would be copied to the device.
+    sizes, starts = (
+        [number if _backend.is_tensor(number) else None for number in numbers]
+        for numbers in (grid.sizes, grid.starts)
+    )
+    return _backend.in_one_call(like, _planned, plan, sizes, starts, given)
 
 
 def _cached_table(
@@ -84,6 +89,7 @@ class _Counted(NamedTuple):
     """An axis whose size or start only the running graph, or a tensor, knows."""
 
     size: Any | None  # None for a tensor, which does not hash
+    start: Any | None
     spread: spread.SpreadNumbers | None
     digits: int
 
@@ -122,14 +128,17 @@ def _plan(like: Any, grid: Grid, recipe: Recipe, dtype: str) -> _Plan:
             # `index` makes a number of what torch.compile may keep open.
             axes.append(Known(operator.index(size), operator.index(start)))
         else:
-            static = None if _backend.is_tensor(size) else size
             numbers = _spread_of(*recipe, axis)
-            dtype_of_start = _backend.dtype_of(start)
-            digits = turns.radix_of(*recipe, dtype_of_start).digits
+            digits = turns.radix_of(*recipe, _backend.dtype_of(start)).digits
             digits = digits if numbers is None else spread.PART_DIGITS
-            axes.append(_Counted(static, numbers, digits))
+            size, start = _no_tensor(size), _no_tensor(start)
+            axes.append(_Counted(size, start, numbers, digits))
     place = (tuple(axes), dims, channel_dim)
     return _Plan(*place, recipe.channels, dtype, grid.prefix, tokens)
+
+
+def _no_tensor(number: Any) -> Any | None:
+    return None if _backend.is_tensor(number) else number
 
 
 @_backend.host_constant  # torch.compile would take these numbers for symbols
@@ -174,11 +183,11 @@ def _axis_turns(
     else:
         line = coordinate.given()
     rows = turns.turn_rows(*waves.along(axis, line), 1.0, digits)
-    return rows.reshape(len(rows), *shape).astype(precision)
+    return rows.astype(precision).reshape(len(rows), *shape)
 
 
 def _planned(
-    plan: _Plan, sizes: tuple[Any, ...], starts: tuple[Any, ...], given: Any
+    plan: _Plan, sizes: Sequence[Any], starts: Sequence[Any], given: Any
 ) -> Any:
     """The encoding of a grid, as operations of a graph."""
     rows, turns_of = given
@@ -192,7 +201,8 @@ def _planned(
             first += sum(lengths)
         else:
             counts = ops.reshape(counts, plan.vector_shape(dim))
-            digits = _axis_digits(plan, of_axis, counts, size, starts[axis])
+            start = starts[axis] if of_axis.start is None else of_axis.start
+            digits = _axis_digits(plan, of_axis, counts, size, start)
             terms.append(turns.turned_sines(digits, turns_of[axis]))
     # Summed before `x` is added: in the other order, XLA and torch take 5% longer.
     encoding = _backend.rounded(functools.reduce(operator.add, terms), plan.dtype)
@@ -200,7 +210,7 @@ def _planned(
         return encoding
     if plan.tokens is None:
         return _as_tokens(encoding, plan.dims, plan.prefix)
-    return _backend.after_zeros(encoding, plan.dims[0], plan.prefix)
+    return _backend.after_zeros((plan.dims[0], plan.prefix), encoding)
 
 
 def _axis_digits(
@@ -214,7 +224,7 @@ def _axis_digits(
     return turns.counted_digits(start, counts, of_axis.digits, precision)
 
 
-def _axis_counts(plan: _Plan, sizes: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+def _axis_counts(plan: _Plan, sizes: Sequence[Any]) -> list[tuple[Any, Any]]:
     """For each axis its positions, counted from 0, and how many there are."""
     pairs = []
     index = None if plan.tokens is None else ops.arange(0, plan.tokens, dtype="int32")
@@ -276,4 +286,4 @@ def _as_tokens(encoding: Any, dims: tuple[int, ...], prefix: int) -> Any:
     # Only the batch may be unknown, where each element of it has a start of its own.
     shape = [-1 if size is None else size for size in encoding.shape]
     shape[dims[0] : dims[-1] + 1] = [math.prod(shape[dims[0] : dims[-1] + 1])]
-    return _backend.after_zeros(ops.reshape(encoding, shape), dims[0], prefix)
+    return _backend.after_zeros((dims[0], prefix), ops.reshape(encoding, shape))

@@ -68,7 +68,8 @@ def _point_turns(
     source: WaveSource, channels: int, unit: float, count: int, precision: str
 ) -> np.ndarray:
     frequency, phase = source.waves(channels).given()
-    return turns.turn_rows(frequency, phase, unit, count).astype(precision)
+    with np.errstate(over="ignore"):  # infinite: no position has such an angle
+        return turns.turn_rows(frequency, phase, unit, count).astype(precision)
 
 
 @_backend.host_constant
