@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
@@ -377,6 +378,22 @@ def tied_sizes(encoding: Any, x: Any, channel_dim: int, *, one_goes: bool) -> An
         sizes = (ops.shape(x)[0], *ops.shape(encoding)[1:])
         encoding = ops.broadcast_to(encoding, sizes)
     return sum(zeros, encoding)
+
+
+def with_count(encoding: Any, sizes: tuple[Any, ...], count: Any) -> Any:
+    """`encoding`, if TensorFlow's running graph finds that sizes make so many tokens.
+
+    XLA drops the assertion, and no other backend has one in a graph.
+    """
+    if BACKEND != "tensorflow" or not any(map(is_tensor, sizes)):
+        return encoding
+    import tensorflow as tf
+
+    found = functools.reduce(operator.mul, map(as_int32, sizes))
+    text = "`grid` must have as many positions as there are tokens of it"
+    check = tf.debugging.assert_equal(found, as_int32(count), text)
+    with tf.control_dependencies([check]):
+        return tf.identity(encoding)
 
 
 def in_one_call(like: Any, function: Callable[..., Any], *arguments: Any) -> Any:

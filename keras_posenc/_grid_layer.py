@@ -64,6 +64,9 @@ class GridLayer(EncodingLayer):
         else:
             dtype = self.available_dtype
             encoding = encode_grid(inputs, located.grid, recipe, dtype)
+            if located.placing.has_tokens:
+                (tokens,) = located.placing.sizes(sizes)
+                encoding = _backend.with_count(encoding, located.grid.sizes, tokens)
         if None not in static:
             return encoding
         channel_dim, given = located.placing.channel_dim, located.grid is None

@@ -591,7 +591,9 @@ if BACKEND == "tensorflow":
             lambda x, height: layer(x, grid=(height, 4)), specs, jit_compile=jit
         )
         assert_close(function(zeros(1, 12, CHANNELS), scalar(3)), table((3, 4)))
-        with pytest.raises(tf.errors.InvalidArgumentError):
+        if jit:
+            return  # XLA drops assertions
+        with pytest.raises(tf.errors.InvalidArgumentError, match="as many positions"):
             function(zeros(1, 12, CHANNELS), scalar(2))
 
 
