@@ -117,7 +117,7 @@ class Summer(EncodingLayer):
         """Raises where `penc` does not fit `shape`, or encodes another one."""
         if isinstance(self.penc, EncodingLayer):
             encoded = self.penc.compute_output_shape(shape)
-            if tuple(encoded) != tuple(shape):
+            if _differ(tuple(encoded), tuple(shape)):
                 raise shape_error(self.penc, encoded, shape)
 
     def _check_places(self, shape: Shape, **places: Any) -> None:
@@ -162,8 +162,13 @@ def _require_shape(encoding: Any, shape: Shape, penc: keras.layers.Layer) -> Non
             f"from penc={penc!r}"
         )
     encoded = tuple(encoding.shape)
-    if len(encoded) != len(shape) or any(
-        size is not None and wanted is not None and size != wanted
-        for size, wanted in zip(encoded, shape, strict=True)
-    ):
+    if _differ(encoded, shape):
         raise shape_error(penc, encoded, shape)
+
+
+def _differ(encoded: Shape, shape: Shape) -> bool:
+    """Whether two shapes are known to differ now: in a trace, sizes may be tensors."""
+    return len(encoded) != len(shape) or any(
+        type(size) is int and type(wanted) is int and size != wanted
+        for size, wanted in zip(encoded, shape, strict=True)
+    )
