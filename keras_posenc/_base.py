@@ -95,7 +95,7 @@ class EncodingLayer(keras.layers.Layer):
             hint = hint_at_arguments(unknown, (*self._known, *known))
             raise ValueError(
                 f"Unrecognized keyword arguments passed to {type(self).__name__}: "
-                f"{_checks.shown(unknown)}.{hint}"
+                f"{_checks.shown(unknown)}{'.' if hint else ''}{hint}"
             ) from None
         self.supports_masking = True
 

@@ -28,6 +28,8 @@ _MOST_OF_32_BITS, _MOST_OF_64_BITS = 3, 6
 # units reach 2**41 radians: beyond, float64 knows no angle to 1e-4.
 _REST_ANGLE = 2.0**-5
 _REAL_DIGITS = 4
+# A power of two beyond this one, or what it divides, is no float32.
+_LARGEST_SHIFT = 100
 
 
 class Digits(NamedTuple):
@@ -66,7 +68,8 @@ def radix_of(
     frequency, _ = source.waves(channels).given()
     fastest = max(np.max(np.abs(frequency), initial=0.0), 2.0**-200)
     if keras.backend.is_float_dtype(dtype):
-        unit = 2.0 ** math.floor(math.log2(_REST_ANGLE / fastest))
+        exponent = math.floor(math.log2(_REST_ANGLE / fastest))
+        unit = 2.0 ** min(max(exponent, -_LARGEST_SHIFT), _LARGEST_SHIFT)
         return Radix(True, unit, _REAL_DIGITS)
     if largest is None:
         # As many as reach 2**41 radians: beyond, float64 knows no angle to 1e-4.
