@@ -44,7 +44,8 @@ class GridLayer(EncodingLayer):
         Where it has fewer channels than `inputs`, that is an error if the `whole` input
         is to be encoded, else a warning.
         """
-        if positions is None and grid is None and _positions.is_zero(start_index):
+        plain = positions is None and grid is None and _positions.is_zero(start_index)
+        if plain:
             table = self._find_table(inputs)
             if table is not None:
                 return table
@@ -67,7 +68,7 @@ class GridLayer(EncodingLayer):
             if located.placing.has_tokens:
                 (tokens,) = located.placing.sizes(sizes)
                 encoding = _backend.with_count(encoding, located.grid.sizes, tokens)
-        if None not in static:
+        if plain or None not in static:
             return encoding
         channel_dim, given = located.placing.channel_dim, located.grid is None
         return _backend.tied_sizes(encoding, inputs, channel_dim, one_goes=given)
