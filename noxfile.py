@@ -1,6 +1,6 @@
 """The checks of this project: `nox -l` lists them.
 
-`nox` runs those that tell whether a checkout works, in less than 25 minutes on two
+`nox` runs those that tell whether a checkout works, in about half an hour on two
 cores; `nox -t full` the rest of what runs at every push, but for other versions.
 `nox -s "tests(jax)" -- -k summer` runs one session; pytest gets what follows `--`.
 """
