@@ -33,7 +33,9 @@ for owner, tensor in make.items():
             warnings.simplefilter("always")
             y = layer(tensor(x))
         assert keras.ops.is_tensor(y)
-        same = np.array_equal(*map(keras.ops.convert_to_numpy, (y, layer(x))))
+        # Tensors and arrays of values are not computed in the same way.
+        pair = map(keras.ops.convert_to_numpy, (y, layer(x)))
+        same = np.allclose(*pair, rtol=0, atol=4e-7)
         lines = [(str(w.message), w.filename) for w in caught]
         found[f"{owner} {name}"] = [same, lines]
 print(json.dumps(found))

@@ -16,8 +16,8 @@ Signature = tuple[int | None, ...]
 # fused code of it: slowly, but an optimiser could undo an exact product there.
 _GRAPHS = {"jax": ["jit"], "tensorflow": ["graph", "xla"], "torch": ["dynamo"]}
 _OPEN = {"jax": ["export"], "tensorflow": ["graph", "xla"], "torch": ["dynamo"]}
-KNOWN = ["eager", *_GRAPHS[BACKEND]]
-UNKNOWN = _OPEN[BACKEND]
+KNOWN = ["eager", *_GRAPHS.get(BACKEND, [])]
+UNKNOWN = _OPEN.get(BACKEND, [])
 # Whether torch.compile meets calls of Keras that it cannot follow, whatever the layer.
 BREAKS_GRAPHS = BACKEND == "torch" and Version(keras.__version__) < Version("3.15")
 TORCH_BACKENDS = {"dynamo": "eager", "inductor": "inductor"}
