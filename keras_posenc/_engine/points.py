@@ -45,7 +45,7 @@ def encode_positions(
         table = tables.point_table(recipe.source.waves(recipe.channels), values)
         table = _backend.put_like(table.astype(precision), like)
         return _backend.rounded(table, dtype)
-    most = turns.largest_count(positions)
+    most = turns.digits_needed(positions)
     how = _How(rank, turns.radix_of(*recipe, str(positions.dtype), most), dtype)
     digits = turns.host_digits(positions, how.radix, precision)
     digits = digits.map(lambda values: _backend.put_like(values, like))

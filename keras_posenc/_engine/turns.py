@@ -50,7 +50,7 @@ class Digits(NamedTuple):
 
 
 class Radix(NamedTuple):
-    """How positions are radix: in which unit, a power of two, in how many digits."""
+    """How positions are taken apart: in which unit, a power of two, in how many digits."""
 
     real: bool
     unit: float
@@ -78,7 +78,7 @@ def radix_of(
     return Radix(False, 1.0, min(max(largest, _MOST_OF_32_BITS), _MOST_OF_64_BITS))
 
 
-def largest_count(positions: np.ndarray) -> int | None:
+def digits_needed(positions: np.ndarray) -> int | None:
     """How many digits the largest of some integers needs; None for real numbers."""
     if positions.dtype.kind not in "iu":
         return None
