@@ -50,7 +50,7 @@ class Digits(NamedTuple):
 
 
 class Radix(NamedTuple):
-    """How positions are taken apart: in which unit, a power of two, in how many digits."""
+    """How positions are taken apart: the unit, a power of two, and how many digits."""
 
     real: bool
     unit: float
