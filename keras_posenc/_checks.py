@@ -22,7 +22,7 @@ _MAX_DIMENSIONS = 64
 # Numbers in a table: 8 TB of float64, which no machine of today has room for.
 _MAX_NUMBERS = 2**40
 
-_LONGEST = 320
+_LONGEST = 320  # four lines of a terminal
 _SHORT = reprlib.Repr()
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 16
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother = 3, 120, 240

@@ -281,6 +281,7 @@ def _checked_grid(grid: Any, rank: int) -> tuple[int | None, ...] | None:
             for size in _checks.sequence(grid)
         )
         _checks.require(len(sizes) == rank and sizes.count(None) <= 1)
+        # No table has more positions: `_checks.require_room` refuses it.
         _checks.require(all(size is None or 0 < size < 2**40 for size in sizes))
         return sizes
 

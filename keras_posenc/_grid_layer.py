@@ -97,7 +97,7 @@ class GridLayer(EncodingLayer):
         placing, dtype = located.placing, self.available_dtype
         self._warn_of_rounded("positions", located.positions)
         encoding = encode_positions(located.positions, recipe, dtype, like=inputs)
-        if placing.has_tokens and placing.prefix_tokens:
+        if placing.prefix_tokens:
             how = (1, placing.prefix_tokens)
             encoding = _backend.in_one_call(
                 encoding, _backend.after_zeros, how, encoding
